@@ -1,0 +1,1 @@
+"""Units, errors, sources and the hardware table: what every other part stands on."""

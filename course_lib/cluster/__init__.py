@@ -1,0 +1,1 @@
+"""Scaling, failures, cost and targets of whole clusters."""

@@ -1,0 +1,1 @@
+"""Controls joined to a model and a figure: one small module per notebook."""

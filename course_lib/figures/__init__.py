@@ -1,0 +1,1 @@
+"""Results in, a Plotly figure out: no model, no widget."""

@@ -1,0 +1,1 @@
+"""One link: from line rate to payload, time = latency + bytes / bandwidth, fits, paths through a PCIe tree."""

@@ -1,0 +1,1 @@
+"""Reads what a learner's own machine prints, judges it, and measures."""

@@ -1,0 +1,1 @@
+"""What slicing, pipelining, sharding and narrow numbers cost on a real fabric."""

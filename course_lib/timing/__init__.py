@@ -1,0 +1,1 @@
+"""Where a schedule meets a topology: closed forms, the stepped timer, the prediction everyone calls."""
