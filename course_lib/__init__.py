@@ -1,4 +1,4 @@
-"""The models of the course: links, fabrics, collectives, clusters; figures and checks on top. Import the part you need."""
+"""The models of the course: links, fabrics, collectives, clusters; figures and checks on top."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Errors that teach: the value, what was expected, and the nearest valid choice. Every input check in the course is here."""
+"""Errors that teach: the value, what was expected, and the nearest valid choice."""
 
 import difflib
 import math
@@ -33,21 +33,39 @@ def finite(name: str, value: object, *, at_least: float | None = None, above: fl
     """
     unit = f" {unit}" if unit else ""
     if value is None or isinstance(value, (bool, np.bool_, str, bytes, complex)):
-        raise CourseError(_("{name} is {value}; a number is expected{unit}.").format(name=name, value=_shown(value), unit=unit and _(", in") + unit))
+        raise CourseError(
+            _("{name} is {value}; a number is expected{unit}.").format(
+                name=name, value=_shown(value), unit=unit and _(", in") + unit
+            )
+        )
     try:
         given = np.asarray(value)
-        kinds_ok = given.dtype.kind in "iuf" or (given.dtype == object and all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in given.flat))
+        kinds_ok = given.dtype.kind in "iuf" or (
+            given.dtype == object and all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in given.flat)
+        )
         if not kinds_ok:
             raise TypeError
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise CourseError(_("{name} is {value}; a number is expected{unit}.").format(name=name, value=_shown(value), unit=unit and _(", in") + unit)) from None
+        raise CourseError(
+            _("{name} is {value}; a number is expected{unit}.").format(
+                name=name, value=_shown(value), unit=unit and _(", in") + unit
+            )
+        ) from None
     if not np.isfinite(array).all():
         raise CourseError(_("{name} is {value}; a finite number is expected.").format(name=name, value=_shown(value)))
     if at_least is not None and (array < at_least).any():
-        raise CourseError(_("{name} is {value}; it has to be at least {bound}{unit}.").format(name=name, value=_shown(value), bound=f"{at_least:g}", unit=unit))
+        raise CourseError(
+            _("{name} is {value}; it has to be at least {bound}{unit}.").format(
+                name=name, value=_shown(value), bound=f"{at_least:g}", unit=unit
+            )
+        )
     if above is not None and (array <= above).any():
-        raise CourseError(_("{name} is {value}; it has to be more than {bound}{unit}.").format(name=name, value=_shown(value), bound=f"{above:g}", unit=unit))
+        raise CourseError(
+            _("{name} is {value}; it has to be more than {bound}{unit}.").format(
+                name=name, value=_shown(value), bound=f"{above:g}", unit=unit
+            )
+        )
     return float(array) if array.ndim == 0 else array
 
 
@@ -68,9 +86,13 @@ def whole(name: str, value: object, *, at_least: int | None = None, at_most: int
         raise CourseError(_("{name} is {value}; a whole number is expected.").format(name=name, value=_shown(value)))
     value = int(value)
     if at_least is not None and value < at_least:
-        raise CourseError(_("{name} is {value}; it has to be at least {bound}.").format(name=name, value=value, bound=at_least))
+        raise CourseError(
+            _("{name} is {value}; it has to be at least {bound}.").format(name=name, value=value, bound=at_least)
+        )
     if at_most is not None and value > at_most:
-        raise CourseError(_("{name} is {value}; it has to be at most {bound}.").format(name=name, value=value, bound=at_most))
+        raise CourseError(
+            _("{name} is {value}; it has to be at most {bound}.").format(name=name, value=value, bound=at_most)
+        )
     return value
 
 
@@ -91,5 +113,13 @@ def one_of(kind: str, name: object, valid: Iterable[str]) -> str:
         return lowered[asked]
     near = [lowered[n] for n in difflib.get_close_matches(asked, lowered, n=4, cutoff=0.5)]
     if near:
-        raise CourseError(_("There is no {kind} {name}. The nearest: {near}.").format(kind=kind, name=_shown(name), near=", ".join(near)))
-    raise CourseError(_("There is no {kind} {name}. Valid: {valid}.").format(kind=kind, name=_shown(name), valid=", ".join(valid[:40])))
+        raise CourseError(
+            _("There is no {kind} {name}. The nearest: {near}.").format(
+                kind=kind, name=_shown(name), near=", ".join(near)
+            )
+        )
+    raise CourseError(
+        _("There is no {kind} {name}. Valid: {valid}.").format(
+            kind=kind, name=_shown(name), valid=", ".join(valid[:40])
+        )
+    )

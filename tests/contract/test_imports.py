@@ -1,0 +1,41 @@
+"""The layers hold, and importing the course costs little."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_imports_only_go_down():
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_importing_the_course_loads_nothing_heavy():
+    code = "import sys, course_lib; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("plotly", "ipywidgets", "nbformat", "IPython", "ml_dtypes"):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_models_need_numpy_and_nothing_else():
+    """Below figures the only third-party import is NumPy (ml_dtypes in plan.precision)."""
+    allowed = {"numpy", "ml_dtypes", "course_lib"}
+    standard = set(sys.stdlib_module_names)
+    import ast
+
+    for part in ("base", "links", "fabric", "comm", "timing", "plan", "cluster"):
+        for path in (ROOT / "course_lib" / part).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = []
+                if isinstance(node, ast.Import):
+                    names = [a.name for a in node.names]
+                elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                    names = [node.module]
+                for name in names:
+                    top = name.split(".")[0]
+                    assert top in allowed or top in standard, f"{path.name} imports {name}"
+                    assert top != "ml_dtypes" or part == "plan", f"{path.name} imports {name}"
