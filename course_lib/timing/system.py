@@ -1,0 +1,277 @@
+"""A system as the timing models see it: what joins GPUs in a host, what joins hosts, and how a user describes their own."""
+
+import csv
+import difflib
+import functools
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.base.errors import CourseError, finite, one_of, whole
+from course_lib.base.language import _
+
+KINDS = ("switch", "mesh", "ring", "pcie")
+# Whose fitted constants a system of one's own borrows.
+BORROWED_UP = {"switch": "nvlink4-switch", "mesh": "nvlink4-mesh", "ring": "nvlink-cube", "pcie": "pcie"}
+BORROWED_NET = "ib"
+
+_KEYS = {
+    "": ("name", "hosts", "gpus_per_host", "hosts_per_domain", "scale_up", "scale_out"),
+    "scale_up": ("kind", "bandwidth_GBps", "latency_us", "in_network_reduction"),
+    "scale_out": ("nics_per_host", "bandwidth_GBps", "latency_us", "oversubscription", "in_network_reduction"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp:
+    """What joins the GPUs of a host (or of an NVLink domain); `bandwidth_Bps` is per GPU, one direction."""
+
+    kind: str
+    bandwidth_Bps: float
+    latency_s: float
+    in_network_reduction: bool
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOut:
+    """What joins hosts; `bandwidth_Bps` is per network card, one direction."""
+
+    nics_per_host: int
+    bandwidth_Bps: float
+    latency_s: float
+    oversubscription: float
+    in_network_reduction: bool
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Hosts of GPUs: `hosts` is how many there may be, `hosts_per_domain` how many share one scale-up fabric."""
+
+    name: str
+    gpu: str
+    gpus_per_host: int
+    hosts_per_domain: int
+    hosts: int
+    scale_up: ScaleUp
+    scale_out: ScaleOut | None
+    source: str
+    note: str
+    borrows: str = ""
+
+    @property
+    def gpus_per_domain(self) -> int:
+        """GPUs that reach each other without the network."""
+        return self.gpus_per_host * self.hosts_per_domain
+
+    @property
+    def n_max(self) -> int:
+        """GPUs of the whole system."""
+        return self.gpus_per_host * self.hosts
+
+
+@functools.cache
+def _table() -> tuple[dict[str, System], dict[str, str]]:
+    systems, aliases = {}, {}
+    with open(Path(__file__).parent / "data" / "systems.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            up = ScaleUp(
+                row["up_kind"],
+                float(row["up_bandwidth_GBps"]) * 1e9,
+                float(row["up_latency_us"]) * 1e-6,
+                row["up_in_network"] == "yes",
+                row["up_family"],
+            )
+            out = ScaleOut(
+                int(row["nics_per_host"]),
+                float(row["net_bandwidth_GBps"]) * 1e9,
+                float(row["net_latency_us"]) * 1e-6,
+                1.0,
+                row["net_in_network"] == "yes",
+                row["net_family"],
+            )
+            systems[row["name"]] = System(
+                row["name"],
+                row["gpu"],
+                int(row["gpus_per_host"]),
+                int(row["hosts_per_domain"]),
+                int(row["hosts"]),
+                up,
+                out,
+                row["source"],
+                row["note"],
+            )
+            aliases.update(dict.fromkeys(row["aliases"].split(), row["name"]))
+    return systems, aliases
+
+
+def names() -> list[str]:
+    """Names of the built-in systems, in the order of the table.
+
+    >>> "dgx-h100" in names()
+    True
+    """
+    return list(_table()[0])
+
+
+def load(name: "str | os.PathLike | System") -> System:
+    """Return a system by its name, an alias, or the path of a TOML file; a System passes through.
+
+    A word that ends in `.toml` or holds a path separator is a path; anything else a name (capitals and
+    underscores do not matter). Unknown names, unreadable files and unknown keys raise a CourseError that names the nearest valid choice.
+
+    >>> load("dgx-h100").scale_up.bandwidth_Bps
+    450000000000.0
+    >>> load("DGX_H100").name, load("p5.48xlarge").name
+    ('dgx-h100', 'aws-p5')
+    >>> load("dgx-h10")
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: There is no system 'dgx-h10'. The nearest: dgx-h100, dgx-h200, hgx-h20, hgx-h800.
+    """
+    if isinstance(name, System):
+        return name
+    systems, aliases = _table()
+    text = os.fspath(name) if isinstance(name, (str, os.PathLike)) else name
+    if isinstance(name, os.PathLike) or (isinstance(text, str) and (text.endswith(".toml") or os.sep in text)):
+        return from_toml(text)
+    if isinstance(text, str) and text not in systems and os.path.isfile(text):
+        return from_toml(text)
+    plain = text.strip().lower().replace("_", "-") if isinstance(text, str) else text
+    return systems[aliases[plain] if plain in aliases else one_of(_("system"), text, systems)]
+
+
+def _line_of(text: str, section: str, key: str) -> int:
+    """The line (from 1) where `key` of `section` stands, 0 if it cannot be seen."""
+    current = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[\s*([^\]]+?)\s*\]", line)
+        if header:
+            current = header.group(1)
+            if section == "" and current.split(".")[0] == key:
+                return number
+        elif re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line) and current == section:
+            return number
+    return 0
+
+
+def _check_keys(path: str, text: str, table: dict, section: str) -> None:
+    valid = _KEYS[section]
+    for key in table:
+        if key in valid:
+            continue
+        near = difflib.get_close_matches(key.lower(), [v.lower() for v in valid], n=1, cutoff=0.5)
+        nearest = next((v for v in valid if near and v.lower() == near[0]), valid[0])
+        raise CourseError(
+            _(
+                "{path}, line {line}: there is no key '{key}' in {section}. The nearest is '{nearest}'; valid: {valid}."
+            ).format(
+                path=path,
+                line=_line_of(text, section, key),
+                key=key,
+                section=f"[{section}]" if section else _("the top level"),
+                nearest=nearest,
+                valid=", ".join(valid),
+            )
+        )
+
+
+def from_toml(path: "str | os.PathLike") -> System:
+    """Read a system of one's own from a TOML file and check every value; errors name the file, the line and the valid keys.
+
+    Needed: `gpus_per_host` and `[scale_up]` with `kind` (switch, mesh, ring or pcie), `bandwidth_GBps` (per GPU, one
+    direction) and `latency_us`. `[scale_out]` (`nics_per_host`, `bandwidth_GBps` per card, one direction,
+    `latency_us`, `oversubscription`) is needed for more than one host. The fitted constants are those of the kind.
+    """
+    path = os.fspath(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(
+            _("The system file {path} cannot be read: {why}.").format(
+                path=path, why=getattr(error, "strerror", None) or error
+            )
+        ) from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CourseError(_("{path} is not valid TOML: {why}.").format(path=path, why=error)) from None
+    _check_keys(path, text, data, "")
+
+    def section(name: str) -> dict:
+        table = data.get(name, {})
+        if not isinstance(table, dict):
+            raise CourseError(
+                _("{path}, line {line}: [{name}] has to be a section.").format(
+                    path=path, line=_line_of(text, "", name), name=name
+                )
+            )
+        _check_keys(path, text, table, name)
+        return table
+
+    def read(table: dict, name: str, key: str, check, default=None, **bounds):
+        where = f"[{name}] " if name else ""
+        if key not in table:
+            if default is None:
+                raise CourseError(_("{path}: {where}needs the key '{key}'.").format(path=path, where=where, key=key))
+            return default
+        try:
+            return check(key, table[key], **bounds)
+        except CourseError as error:
+            line = _line_of(text, name, key)
+            raise CourseError(
+                _("{path}, line {line}: {where}{why}").format(path=path, line=line, where=where, why=error)
+            ) from None
+
+    def switch(key: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise CourseError(_("{key} is {value}; true or false is expected.").format(key=key, value=value))
+        return value
+
+    up, out = section("scale_up"), section("scale_out")
+    if "scale_up" not in data:
+        raise CourseError(_("{path}: the section [scale_up] is missing.").format(path=path))
+    kind = read(up, "scale_up", "kind", lambda key, value: one_of(_("kind of scale-up"), value, KINDS))
+    scale_up = ScaleUp(
+        kind,
+        read(up, "scale_up", "bandwidth_GBps", finite, above=0) * 1e9,
+        read(up, "scale_up", "latency_us", finite, at_least=0) * 1e-6,
+        read(up, "scale_up", "in_network_reduction", switch, default=False),
+        BORROWED_UP[kind],
+    )
+    scale_out = None
+    if "scale_out" in data:
+        scale_out = ScaleOut(
+            read(out, "scale_out", "nics_per_host", whole, at_least=1),
+            read(out, "scale_out", "bandwidth_GBps", finite, above=0) * 1e9,
+            read(out, "scale_out", "latency_us", finite, at_least=0) * 1e-6,
+            read(out, "scale_out", "oversubscription", finite, default=1.0, at_least=1.0),
+            read(out, "scale_out", "in_network_reduction", switch, default=False),
+            BORROWED_NET,
+        )
+    hosts = read(data, "", "hosts", whole, default=1, at_least=1)
+    per_domain = read(data, "", "hosts_per_domain", whole, default=1, at_least=1)
+    if hosts > per_domain and scale_out is None:
+        raise CourseError(_("{path}: {hosts} hosts need a section [scale_out].").format(path=path, hosts=hosts))
+    name = data.get("name", Path(path).stem)
+    if not isinstance(name, str) or not name:
+        raise CourseError(
+            _("{path}, line {line}: name has to be text.").format(path=path, line=_line_of(text, "", "name"))
+        )
+    borrows = scale_up.family + (f", {scale_out.family}" if scale_out else "")
+    return System(
+        name,
+        _("own"),
+        read(data, "", "gpus_per_host", whole, at_least=1),
+        per_domain,
+        hosts,
+        scale_up,
+        scale_out,
+        path,
+        "",
+        borrows,
+    )
