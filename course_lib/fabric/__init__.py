@@ -1,1 +1,1 @@
-"""Many links: topologies as directed links in arrays, their builders, routes, cuts and who shares what."""
+"""Machines as graphs of directed links: topologies, routes, cuts, builders, and who shares a link with whom."""
