@@ -1,0 +1,179 @@
+"""From replies to a verdict: not attempted, not yet (and why), or correct. The same in every venue; runs no learner code."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.grading import probe, wire
+from course_lib.grading.answers import Entries, say
+from course_lib.grading.question import Case, Misconception, Question, apply
+
+NOT_ATTEMPTED, NOT_YET, CORRECT = "not attempted", "not yet", "correct"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a question earned and what there is to say about it. `misconceptions` are the names of those recognised."""
+
+    question: str
+    state: str
+    points: float
+    of: float
+    sentences: tuple[str, ...] = ()
+    misconceptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One comparison: which part it belongs to, and if it failed, why, and the wrong models that answer just so."""
+
+    part: str
+    passed: bool
+    problem: str = ""
+    matches: tuple[Misconception, ...] = ()
+    weight: int = 0
+
+
+def judge(
+    question: Question, parameters: Mapping[str, Any], cases: Sequence[Case], replies: Sequence[probe.Reply]
+) -> Verdict:
+    """Return the verdict on `replies`, one per case. Points need positive proof: a reply that is missing passes nothing."""
+    if len(replies) != len(cases) or not cases:
+        return blank(question, NOT_YET, _("The answers did not all arrive."))
+    answers = [_opened(reply) for reply in replies]
+    if all(reply.state in (probe.ABSENT, probe.UNTOUCHED) for reply in answers):
+        return blank(question, NOT_ATTEMPTED, next((r.why for r in answers if r.why), ""))
+    outcomes = [
+        outcome
+        for case, reply in zip(cases, answers, strict=True)
+        for outcome in _outcomes(question, parameters, case, reply)
+    ]
+    parts = dict.fromkeys(outcome.part for outcome in outcomes)
+    passed = [part for part in parts if all(o.passed for o in outcomes if o.part == part)]
+    if len(passed) == len(parts):
+        return Verdict(question.id, CORRECT, float(question.points), float(question.points))
+    points = float(question.points) * len(passed) / len(parts)
+    sentences, names = _explain(question, parameters, outcomes)
+    return Verdict(question.id, NOT_YET, points, float(question.points), sentences, names)
+
+
+def blank(question: Question, state: str, *sentences: str) -> Verdict:
+    """Return a verdict of zero points."""
+    return Verdict(question.id, state, 0.0, float(question.points), tuple(s for s in sentences if s))
+
+
+def _opened(reply: probe.Reply) -> probe.Reply:
+    """Turn a stub's container of Nones into "untouched", and text that is no wire text into a refusal."""
+    if reply.state != probe.VALUE:
+        return reply
+    try:
+        value = wire.decode(reply.text)
+    except CourseError as error:
+        return probe.Reply(probe.REFUSED, why=str(error))
+    items = list(value.values()) if type(value) is dict else value if type(value) in (list, tuple) else [value]
+    return probe.Reply(probe.UNTOUCHED) if items and all(item is None for item in items) else reply
+
+
+def _outcomes(question: Question, parameters: Mapping[str, Any], case: Case, reply: probe.Reply) -> list[_Outcome]:
+    right = question.right(case, parameters)
+    form = question.expects
+    by_key = question.kind == "value" and isinstance(form, Entries) and form.each and question.accept is None
+    parts = [str(key) for key in right] if by_key else [case.part]
+    weight = len(wire.encode(list(case.inputs.values())))
+    if reply.state == probe.UNTOUCHED and not by_key:
+        return [
+            _Outcome(case.part, False, _("For {inputs} it is not written yet.").format(inputs=_call(question, case)))
+        ]
+    if reply.state != probe.VALUE:
+        return [_Outcome(part, False, _for(question, case, reply.why), weight=weight) for part in parts]
+    given = wire.decode(reply.text)
+    if problem := form.refuse(given, right):
+        return [_Outcome(part, False, _for(question, case, problem), weight=weight) for part in parts]
+    if by_key:
+        return [_entry(question, parameters, case, key, given, right) for key in right]
+    problem = _problem(question, parameters, case, given, right)
+    if not problem:
+        return [_Outcome(case.part, True)]
+    matches = tuple(m for m in question.misconceptions if _matches(question, parameters, case, given, right, m))
+    return [_Outcome(case.part, False, problem, matches, weight)]
+
+
+def _problem(question: Question, parameters: Mapping[str, Any], case: Case, given: Any, right: Any) -> str:
+    form = question.expects
+    if question.accept is not None:
+        try:
+            problem = question.accept(given, **wire.decode(wire.encode(dict(case.inputs))), **parameters)
+        except Exception as error:
+            problem = str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"[:200]
+        return _for(question, case, problem) if problem else ""
+    if form.agrees(given, right):
+        return ""
+    words = [_("it returns {given}") if question.kind == "function" else _("{given} is not right")]
+    if question.shows_expected:
+        words.append(_("expected {right}"))
+    text = ", ".join(words).format(given=form.show(given), right=form.show(right)) + "."
+    hint = form.hint(given, right)
+    return _for(question, case, text) + (f" {hint}" if hint else "")
+
+
+def _entry(
+    question: Question,
+    parameters: Mapping[str, Any],
+    case: Case,
+    key: Any,
+    given: Mapping[Any, Any],
+    right: Mapping[Any, Any],
+) -> _Outcome:
+    form = question.expects.form(key)
+    if given.get(key) is None:
+        return _Outcome(str(key), False, _("{key}: not answered yet.").format(key=say(key)))
+    if problem := form.refuse(given[key], right[key]):
+        return _Outcome(str(key), False, f"{say(key)}: {problem}")
+    if form.agrees(given[key], right[key]):
+        return _Outcome(str(key), True)
+    matches = []
+    for misconception in question.misconceptions:
+        wrong = apply(misconception.wrong, case, parameters)
+        if key in wrong and not form.same(wrong[key], right[key]) and form.same(given[key], wrong[key]):
+            matches.append(misconception)
+    text = _("{key}: {given} is not right.").format(key=say(key), given=form.show(given[key]))
+    return _Outcome(str(key), False, f"{text} {form.hint(given[key], right[key])}".strip(), tuple(matches))
+
+
+def _matches(
+    question: Question, parameters: Mapping[str, Any], case: Case, given: Any, right: Any, misconception: Misconception
+) -> bool:
+    """Return whether the learner's wrong answer is the one that this wrong model gives."""
+    try:
+        if misconception.recognise is not None:
+            return bool(misconception.recognise(given, **case.inputs, **parameters))
+        wrong = wire.decode(wire.encode(apply(misconception.wrong, case, parameters)))
+        return question.expects.same(given, wrong) and not question.expects.same(right, wrong)
+    except Exception:
+        return False
+
+
+def _explain(
+    question: Question, parameters: Mapping[str, Any], outcomes: Sequence[_Outcome]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    failed = [outcome for outcome in outcomes if not outcome.passed]
+    if question.kind == "value":
+        found = dict.fromkeys(m for outcome in failed for m in outcome.matches[:1])
+        others = [outcome.problem for outcome in failed if not outcome.matches]
+        sentences = [m.says(parameters) for m in found] + others
+        return tuple(dict.fromkeys(sentences)), tuple(m.name for m in found)
+    smallest = min(failed, key=lambda outcome: outcome.weight)
+    # A wrong model has to explain every failure, so that a coincidence at one input names nothing.
+    found = [m for m in smallest.matches if all(m in outcome.matches for outcome in failed)]
+    sentences = [m.says(parameters) for m in found[:1]] + [smallest.problem]
+    return tuple(sentences), tuple(m.name for m in found[:1])
+
+
+def _call(question: Question, case: Case) -> str:
+    return f"{question.answer}({', '.join(f'{k}={say(v)}' for k, v in case.inputs.items())})"
+
+
+def _for(question: Question, case: Case, problem: str) -> str:
+    return f"`{_call(question, case)}`: {problem}" if question.kind == "function" else problem
