@@ -1,0 +1,142 @@
+"""Answers: what a learner predicted, read with its unit, kept in the course's notes folder, and compared with the model."""
+
+import json
+import math
+import os
+import time
+
+from course_lib.base.errors import CourseError, finite
+from course_lib.base.language import _
+from course_lib.base.places import notes_folder
+from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.base.units import parse_bytes, parse_rate, parse_time
+
+FILE = "predictions.jsonl"
+CLOSE = 1.1
+
+
+def kind_of(unit: str) -> str:
+    """Return "rate", "time", "size" or "number": the kind of quantity that `unit` measures.
+
+    >>> kind_of("GB/s"), kind_of("µs"), kind_of("MiB"), kind_of("GPUs"), kind_of("")
+    ('rate', 'time', 'size', 'number', 'number')
+    """
+    if "/s" in unit:
+        return "rate"
+    for kind, parse in (("time", parse_time), ("size", parse_bytes)):
+        try:
+            if unit:
+                parse(f"1 {unit}")
+                return kind
+        except CourseError:
+            continue
+    return "number"
+
+
+def read(text: str, unit: str = "") -> float:
+    """Return what a person typed in SI units; a bare number is in `unit`. Raises CourseError with a sentence.
+
+    >>> read("12", "s"), read("1.5 ms", "µs"), read("3.5", "×")
+    (12.0, 0.0015, 3.5)
+    """
+    text = str(text).strip()
+    if not text:
+        raise CourseError(_("Type a number first, as in {example}.").format(example=f"40 {unit}".strip()))
+    kind = kind_of(unit)
+    bare = text.replace(",", "").replace(" ", "")
+    try:
+        number = float(bare)
+    except ValueError:
+        number = None
+    if number is None and kind == "number":
+        cut = text.removesuffix(unit).strip() if unit else text
+        try:
+            number = float(cut.replace(",", ""))
+        except ValueError:
+            raise CourseError(
+                _("{text} is not a number; write it as {example}.").format(
+                    text=repr(text), example=f"40 {unit}".strip()
+                )
+            ) from None
+    if kind == "number":
+        return finite(_("your guess"), number)
+    typed = text if number is None else f"{bare} {unit}"
+    if kind == "rate":
+        return parse_rate(typed, direction=None if "direction" in typed else "per direction").per_direction_Bps
+    return parse_time(typed) if kind == "time" else parse_bytes(typed)
+
+
+def say(value: float, unit: str = "") -> str:
+    """Return a quantity in words, in the kind of `unit`.
+
+    >>> say(4e-05, "ms"), say(3.33333, "×"), say(450e9, "GB/s")
+    ('40 µs', '3.33 ×', '450 GB/s')
+    """
+    kind = kind_of(unit)
+    if kind == "number":
+        return f"{say_number(value)} {unit}".strip()
+    return {"time": say_time, "size": say_bytes, "rate": say_rate}[kind](value)
+
+
+def verdict(guess: float, truth: float, unit: str = "") -> str:
+    """Return the sentence that sets a guess beside the model's answer.
+
+    >>> verdict(40e-6, 12e-6, "µs")
+    'You said 40 µs; the model says 12 µs: 3.3 × too much.'
+    >>> verdict(400e9, 396e9, "GB/s")
+    'You said 400 GB/s; the model says 396 GB/s: within 10 %.'
+    """
+    said = {"guess": say(guess, unit), "truth": say(truth, unit)}
+    if not (math.isfinite(guess) and math.isfinite(truth)):
+        return _("You said {guess}; the model says {truth}.").format(**said)
+    if guess == truth:
+        return _("You said {guess}, and so does the model.").format(**said)
+    if guess * truth <= 0:
+        return _("You said {guess}; the model says {truth}.").format(**said)
+    ratio = guess / truth
+    if 1 / CLOSE <= ratio <= CLOSE:
+        return _("You said {guess}; the model says {truth}: within 10 %.").format(**said)
+    factor = say_number(max(ratio, 1 / ratio), 2)
+    if ratio > 1:
+        return _("You said {guess}; the model says {truth}: {factor} × too much.").format(factor=factor, **said)
+    return _("You said {guess}; the model says {truth}: {factor} × too little.").format(factor=factor, **said)
+
+
+def grading() -> bool:
+    """Return whether a grader runs this notebook: then nothing is kept.
+
+    >>> isinstance(grading(), bool)
+    True
+    """
+    return bool(os.environ.get("NBGRADER_EXECUTION") or os.environ.get("INTERCONNECT_GRADING"))
+
+
+def keep(name: str, value: float, text: str, unit: str = "") -> bool:
+    """Append a prediction to the learner's notes; returns False, and keeps nothing, while grading or on a read-only disk."""
+    if grading():
+        return False
+    record = {"id": name, "value": value, "text": text, "unit": unit, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+    try:
+        with open(notes_folder() / FILE, "a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    except OSError:
+        return False
+    return True
+
+
+def kept(name: str) -> dict | None:
+    """Return the first prediction that was kept under `name` (the later ones know more), or None; spoiled lines are passed over."""
+    if grading():
+        return None
+    try:
+        lines = (notes_folder() / FILE).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and record.get("id") == name and isinstance(record.get("value"), (int, float)):
+            return record
+    return None

@@ -1,0 +1,362 @@
+"""Explorer: controls, a model and a figure joined; every explorer of the course is one call of this class.
+
+Recipe (one small module per notebook, `course_lib/explorers/lesson02.py`, with a function that returns the explorer):
+
+    from course_lib.explorers.controls import Choice, CountSlider, RateSlider, SizeSlider, TimeSlider, Toggle, Number
+    from course_lib.explorers.explorer import Explorer, Guess
+
+    def latency_or_bandwidth() -> Explorer:
+        return Explorer(
+            compute,                      # compute(latency_s, bandwidth_Bps) -> result; the model, no drawing
+            draw,                         # draw(result) -> go.Figure made with figures.base (or a figure function)
+            question=_("From which size on is the link half used?"),
+            guess=Guess("02.half", _("Half-size at 10 µs and 50 GB/s?"), unit="KB", truth=lambda: half_size_B(10e-6, 50e9)),
+            equation=lambda result: ("m½ = α · β", f"m½ = {…} · {…} = {…}"),
+            sentence=lambda result: _("At {size} …").format(size=…),
+            latency_s=TimeSlider(_("latency"), 1e-7, 1e-3, 1e-5),        # controls are named after compute's parameters
+            bandwidth_Bps=RateSlider(_("bandwidth, one direction"), 1e9, 1e12, 50e9),
+        )
+
+In the notebook: `latency_or_bandwidth()` as the last line of a cell. `draw`, `equation` and `sentence` may also take a second
+argument, the dict of the control values. At most three controls or so. `guess=None` leaves the guess out; with one, the controls are
+locked until the learner has committed (the prediction is kept, so a second run is open). `.values`, `.figure`, `.set(name=value)`,
+`.snapshot()` and `.message` are for tests. What the explorer does by itself: merges fast events, says errors and prints in words
+beside the figure and marks it stale, follows the light or dark theme, offers the table, a description and a reset, and leaves
+a snapshot in the saved notebook.
+"""
+
+import contextlib
+import html
+import inspect
+import io
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.explorers import answers, page
+from course_lib.explorers.controls import Control, Stepper
+from course_lib.explorers.merge import Merger
+from course_lib.figures.show import MIMETYPE, bundle, meta_of, spec, table_html, title_of
+from course_lib.figures.theme import theme, themed
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A prediction that the learner commits to before the controls open; `truth()` is the model's answer in SI units."""
+
+    id: str
+    question: str
+    unit: str = ""
+    truth: Callable[[], float] | None = None
+
+
+class Explorer:
+    """Controls → `compute(**values)` → `draw(result)`, shown together; see the module for the recipe.
+
+    Raises CourseError where a control is not named after a parameter of `compute`.
+
+    >>> from course_lib.explorers.controls import CountSlider
+    >>> from course_lib.figures.base import base_figure, describe, line, linear_axis
+    >>> def draw(n):
+    ...     return base_figure([line([0, n], [0, n])], title=f"A line to {n}", xaxis=linear_axis("x"), yaxis=linear_axis("y"),
+    ...                        meta=describe(f"a line to {n}", ["n"], [[n]]))
+    >>> explorer = Explorer(lambda n: 2 * n, draw, question="How far?", n=CountSlider("GPUs", 1, 8, 4))
+    >>> explorer.set(n=8)
+    >>> explorer.figure.layout.title.text
+    'A line to 16'
+    """
+
+    def __init__(
+        self,
+        compute: Callable,
+        draw: Callable[..., go.Figure],
+        *,
+        question: str = "",
+        guess: Guess | None = None,
+        equation: Callable | None = None,
+        sentence: Callable | None = None,
+        **controls: Control,
+    ):
+        _check_names(compute, controls)
+        self._compute, self._draw, self._equation, self._sentence = compute, draw, equation, sentence
+        self._controls = controls
+        self.guess = guess
+        self.figure: go.Figure | None = None
+        self.message = ""
+        self.stale = False
+        self.updates = 0
+        self._theme: str | None = None
+        self._quiet = False
+        self._merger = Merger(self._update)
+        self._build(question)
+        self._lock()
+        self._update()
+
+    # What the learner sees
+
+    def _build(self, question: str) -> None:
+        self._widgets = {name: control.build() for name, control in self._controls.items()}
+        for name, widget in self._widgets.items():
+            widget.add_class(f"ic-control-{name}")
+            widget.observe(self._changed, names="value")
+        self._head, self._formula, self._said, self._note, self._aloud = (widgets.HTML() for _i in range(5))
+        self._more = {"table": widgets.HTML(), "description": widgets.HTML()}
+        self._output = widgets.Output()
+        self._output.add_class("ic-figure")
+        buttons = {
+            "table": widgets.ToggleButton(description=_("table"), tooltip=_("show the numbers of the figure")),
+            "description": widgets.ToggleButton(description=_("description"), tooltip=_("say the figure in words")),
+            "dark": widgets.Button(description=_("light / dark"), tooltip=_("draw the figure on the other ground")),
+            "reset": widgets.Button(description=_("reset"), tooltip=_("set every control back")),
+        }
+        for name in ("table", "description"):
+            buttons[name].observe(self._fill_more, names="value")
+            self._more[name].add_class("ic-hide")
+        buttons["reset"].on_click(lambda _button: self.reset())
+        buttons["dark"].on_click(lambda _button: self._switch_ground())
+        self._buttons = buttons
+        controls = widgets.VBox(list(self._widgets.values()))
+        controls.add_class("ic-controls")
+        view = widgets.VBox([self._head, self._output, self._formula])
+        view.add_class("ic-view")
+        body = widgets.HBox([controls, view] if self._widgets else [view])
+        body.add_class("ic-body")
+        foot = widgets.HBox(list(buttons.values()))
+        foot.add_class("ic-foot")
+        rows = [
+            widgets.HTML(page.style(page.CSS + page.LIVE_CSS) + page.block("question", question)),
+            self._guess_row(),
+            body,
+        ]
+        rows += [self._note, self._said, foot, *self._more.values(), self._aloud]
+        self.widget = widgets.VBox([row for row in rows if row is not None])
+        self.widget.add_class("ic-explorer")
+
+    def _guess_row(self) -> widgets.Widget | None:
+        if self.guess is None:
+            return None
+        self._guess_box = widgets.Text(description=self.guess.question, placeholder=f"… {self.guess.unit}".strip())
+        self._guess_button = widgets.Button(
+            description=_("commit"), button_style="", tooltip=_("keep this guess and open the controls")
+        )
+        self._guess_said = widgets.HTML()
+        self._guess_button.on_click(lambda _button: self.commit(self._guess_box.value))
+        self._guess_box.on_submit(lambda _box: self.commit(self._guess_box.value)) if hasattr(
+            self._guess_box, "on_submit"
+        ) else None
+        row = widgets.HBox([self._guess_box, self._guess_button, self._guess_said])
+        row.add_class("ic-guess")
+        return row
+
+    def _lock(self) -> None:
+        """Lock the controls until there is a guess; one that was kept earlier opens them."""
+        if self.guess is None:
+            return
+        before = answers.kept(self.guess.id)
+        if before is not None:
+            self._guess_box.value = str(before.get("text", ""))
+            self._opened(before["value"])
+            return
+        for widget in self._widgets.values():
+            widget.disabled = True
+        self._guess_said.value = html.escape(_("The controls open when you commit to a guess."))
+
+    def commit(self, text: str) -> None:
+        """Keep a guess, compare it with the model and open the controls; what cannot be read is said beside the box."""
+        try:
+            value = answers.read(text, self.guess.unit)
+        except CourseError as error:
+            self._guess_said.value = html.escape(str(error))
+            return
+        answers.keep(self.guess.id, value, text, self.guess.unit)
+        self._opened(value)
+
+    def _opened(self, value: float) -> None:
+        self._guess_box.disabled = self._guess_button.disabled = True
+        for widget in self._widgets.values():
+            widget.disabled = False
+        said = _("You said {guess}.").format(guess=answers.say(value, self.guess.unit))
+        if self.guess.truth is not None:
+            with contextlib.suppress(CourseError):
+                said = answers.verdict(value, float(self.guess.truth()), self.guess.unit)
+        self._guess_said.value = f"<b>{html.escape(said)}</b>"
+
+    # What happens on a change
+
+    @property
+    def values(self) -> dict:
+        """The values of the controls as the model gets them; raises CourseError where one cannot be read."""
+        return {name: self._controls[name].read(widget) for name, widget in self._widgets.items()}
+
+    def set(self, **values) -> None:
+        """Set controls by name; the figure follows at once."""
+        unknown = set(values) - set(self._controls)
+        if unknown:
+            raise CourseError(
+                _("There is no control {name}; there are: {names}.").format(
+                    name=sorted(unknown)[0], names=", ".join(self._controls)
+                )
+            )
+        self._quiet = True
+        try:
+            for name, value in values.items():
+                self._controls[name].write(self._widgets[name], value)
+        finally:
+            self._quiet = False
+        self._update()
+
+    def reset(self) -> None:
+        """Set every control back to its start."""
+        self.set(**{name: control.start() for name, control in self._controls.items()})
+
+    def _changed(self, _change) -> None:
+        if not self._quiet:
+            self._merger.event()
+
+    def _switch_ground(self) -> None:
+        self._theme = "light" if (self._theme or theme().name) == "dark" else "dark"
+        self._update()
+
+    def _update(self) -> None:
+        """Read the controls, ask the model, draw; say in words what goes wrong, and keep the last good picture, marked stale."""
+        self.updates += 1
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed), themed(self._theme) if self._theme else contextlib.nullcontext():
+                values = self.values
+                self._fit_steppers(values)
+                result = self._compute(**values)
+                figure = _call(self._draw, result, values)
+                formula = page.equation(*_call(self._equation, result, values)) if self._equation else ""
+                said = (
+                    page.block("sentence", _call(self._sentence, result, values), live=True) if self._sentence else ""
+                )
+        except Exception as error:
+            self._fail(error, printed.getvalue())
+            return
+        self._show(figure, formula, said)
+        self._say(_("The model printed:") if printed.getvalue() else "", printed.getvalue().rstrip())
+        self._mark_stale(False)
+
+    def _fit_steppers(self, values: dict) -> None:
+        for name, control in self._controls.items():
+            if isinstance(control, Stepper):
+                self._quiet = True
+                try:
+                    control.fit(self._widgets[name], values)
+                finally:
+                    self._quiet = False
+                values[name] = control.read(self._widgets[name])
+
+    def _show(self, figure: go.Figure, formula: str, said: str) -> None:
+        self.figure = figure
+        plain = spec(figure, titled=False)
+        self._output.layout.min_height = f"{plain['layout'].get('height', 360)}px"
+        alt, *_table = meta_of(figure)
+        self._output.outputs = (
+            {"output_type": "display_data", "metadata": {}, "data": {MIMETYPE: plain, "text/plain": alt}},
+        )
+        self._head.value = page.head(*title_of(figure))
+        self._formula.value, self._said.value = formula, said
+        self._aloud.value = page.block("aloud", alt)
+        self._fill_more()
+
+    def _fill_more(self, _change=None) -> None:
+        """Fill the table and the description if they are open."""
+        for name, widget in self._more.items():
+            if self._buttons[name].value and self.figure is not None:
+                alt, *_table = meta_of(self.figure)
+                inner = table_html(self.figure) if name == "table" else f"<div>{html.escape(alt)}</div>"
+                widget.value = f'<div class="ic-more">{inner}</div>'
+                widget.remove_class("ic-hide")
+            else:
+                widget.add_class("ic-hide")
+
+    def _fail(self, error: Exception, printed: str) -> None:
+        words = str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"
+        hint = (
+            _("The figure shows the last values that worked.")
+            if self.figure is not None
+            else _("There is no figure for these values.")
+        )
+        parts = [words, hint, _("The model printed: {text}").format(text=printed.rstrip()) if printed else ""]
+        self._say(_("These values do not work."), "\n".join(part for part in parts if part))
+        self._mark_stale(True)
+
+    def _say(self, title: str, text: str) -> None:
+        self.message = f"{title} {text}".strip()
+        self._note.value = page.message(title, text) if self.message else ""
+
+    def _mark_stale(self, stale: bool) -> None:
+        self.stale = stale
+        (self.widget.add_class if stale else self.widget.remove_class)("ic-stale")
+
+    # How a notebook shows and keeps it
+
+    def snapshot(self) -> dict:
+        """Return the explorer as it stands as a static mimebundle: the picture, its text and its numbers, without controls."""
+        if self.figure is None:
+            return {"text/html": self._note.value, "text/plain": self.message}
+        return bundle(self.figure)
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        live, note = _front_end()
+        first = f'<div class="ic-snapshot">{html.escape(note)}</div>' if note else page.snapshot_note()
+        display({"text/html": first, "text/plain": note or _("An explorer: run this cell to make it live.")}, raw=True)
+        if live:
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            display(
+                {"application/vnd.jupyter.widget-view+json": view, "text/html": "<span></span>", "text/plain": ""},
+                raw=True,
+            )
+        display(self.snapshot(), raw=True)
+
+
+def _front_end() -> tuple[bool, str]:
+    """Return whether widgets can be shown, and a note where they cannot; Colab is asked to allow them."""
+    if os.environ.get("INTERCONNECT_STATIC"):
+        return False, _("INTERCONNECT_STATIC is set: explorers are shown as pictures.")
+    if "COLAB_RELEASE_TAG" not in os.environ and "google.colab" not in sys.modules:
+        return True, ""
+    try:
+        from google.colab import output
+
+        output.enable_custom_widget_manager()
+    except Exception:
+        return False, _(
+            "Colab does not show this explorer's controls here: this is a picture. In JupyterLab (make lab) it is live."
+        )
+    return True, _(
+        "Colab: widgets were switched on for this notebook. If the controls do not appear, run the course in JupyterLab (make lab)."
+    )
+
+
+def _check_names(compute: Callable, controls: dict[str, Control]) -> None:
+    parameters = inspect.signature(compute).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    names = [p.name for p in parameters]
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    wrong = [name for name in controls if name not in names] + [name for name in needed if name not in controls]
+    if wrong:
+        raise CourseError(_("{name} is a control or a parameter of the model, but not both. Controls: {controls}; parameters: {names}.").format(
+            name=wrong[0], controls=", ".join(controls), names=", ".join(names)))  # fmt: skip
+
+
+def _call(function: Callable, result, values: dict):
+    """Call function(result), or function(result, values) where it takes two."""
+    positional = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    needed = [p for p in positional if p.default is p.empty]
+    return function(result, values) if len(needed) >= 2 else function(result)

@@ -1,0 +1,124 @@
+"""Page: the small HTML pieces of an explorer, and the style sheet that lays them out in light, dark and narrow."""
+
+import html
+import re
+
+from course_lib.base.language import _
+
+# JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
+CSS = """
+.ic-explorer{container-type:inline-size;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;
+ color:var(--jp-content-font-color0,inherit);--ic-quiet:var(--jp-content-font-color1,#444);--ic-line:var(--jp-border-color2,#cfd6dc);
+ --ic-panel:var(--jp-layout-color1,#f7f9fa);overflow:visible}
+.ic-explorer .widget-html,.ic-explorer .widget-html-content{height:auto;line-height:1.45;font-size:14px;color:inherit;margin:0;min-width:0;overflow:visible}
+.ic-explorer .ic-hide{display:none}
+.ic-question{font-size:16px;font-weight:600;margin:2px 0 4px}
+.ic-guess{flex-flow:row wrap;align-items:center;gap:8px;margin:0 0 6px;overflow:visible}
+.ic-guess .widget-text{width:auto;flex:0 1 auto;margin:0;overflow:visible}
+.ic-guess .widget-text .widget-label{width:auto;margin-right:8px}
+.ic-guess .widget-text input{width:110px;flex:0 0 110px}
+.ic-explorer .jupyter-button{width:auto;margin:0;padding:0 10px;border-radius:3px}
+.ic-explorer .ic-body{display:flex;flex-flow:row nowrap;gap:18px;align-items:stretch;overflow:visible}
+.ic-explorer .ic-controls{flex:0 0 212px;min-width:0;gap:12px;padding:12px 0 0;overflow:visible}
+.ic-explorer .ic-view{flex:1 1 0;min-width:0;overflow:hidden}
+.ic-controls .jupyter-widgets{width:100%;margin:0;overflow:visible}
+.ic-controls .widget-inline-hbox{flex-flow:row wrap;height:auto;align-items:center}
+.ic-controls .widget-label{width:auto;flex:1 1 auto;text-align:left;height:auto;line-height:1.35;white-space:normal;color:var(--ic-quiet);margin:0 8px 2px 0}
+.ic-controls .widget-readout{order:1;width:auto;min-width:0;max-width:none;margin:0 0 2px;height:auto;line-height:1.35;text-align:right;font-weight:600;
+ font-variant-numeric:tabular-nums;overflow:visible;color:var(--jp-content-font-color0,inherit)}
+.ic-controls .slider-container{order:2;flex:1 0 100%;margin:0 0 0 0;height:26px}
+.ic-controls .widget-dropdown select,.ic-controls .widget-text input{flex:1 0 100%;width:100%;order:2}
+.ic-controls .widget-checkbox{height:auto}
+.ic-controls .widget-checkbox .widget-label-basic{color:var(--ic-quiet);white-space:normal;line-height:1.35;height:auto}
+.ic-controls .jupyter-button{min-width:40px}
+.ic-explorer .noUi-handle:focus-visible,.ic-explorer .jupyter-button:focus-visible,.ic-explorer input:focus-visible,.ic-explorer select:focus-visible
+ {outline:2px solid #E69F00;outline-offset:2px}
+.ic-head{margin:8px 0 0 12px}.ic-head b{font-size:17px;font-weight:500;line-height:1.3;display:block}
+.ic-head span{font-size:13px;color:var(--ic-quiet);display:block;margin-top:2px}
+.ic-figure{margin:0;overflow:hidden}.ic-figure .jp-OutputArea-child{padding:0}.ic-figure .jp-OutputArea-prompt,.ic-figure .jp-OutputPrompt{display:none}
+.ic-figure .jp-OutputArea-output{padding:0;margin:0;overflow:hidden}
+.ic-stale .ic-figure,.ic-stale .ic-head,.ic-stale .ic-eq,.ic-stale .ic-sentence{opacity:.35;filter:grayscale(1)}
+.ic-eq{margin:2px 0 4px 12px;overflow-x:auto;font-family:'STIX Two Math','Cambria Math','DejaVu Serif',Georgia,serif;font-size:15px}
+.ic-eq table{border-collapse:collapse;margin:0!important;font-size:15px!important;border:0!important}
+.ic-eq td{padding:0 .35em 0 0!important;text-align:left!important;border:0!important;vertical-align:top;background:none!important;white-space:normal!important;max-width:none!important}
+.ic-eq tr{background:none!important}.ic-eq tr:first-child td{color:var(--ic-quiet)}
+.ic-sentence{margin:6px 0 6px 0;font-size:15px;max-width:70ch}
+.ic-foot{gap:8px;flex-flow:row wrap;overflow:visible;margin:2px 0 0}
+.ic-message{border-left:4px solid #E69F00;background:var(--ic-panel);padding:6px 12px;margin:6px 0;white-space:pre-wrap;max-width:80ch}
+.ic-message b{font-weight:600}
+.ic-more{background:var(--ic-panel);padding:8px 14px;margin:8px 0 0;max-width:100%;overflow-x:auto}
+.ic-table{border-collapse:collapse;font-size:13px!important;font-variant-numeric:tabular-nums;margin:0!important}
+.ic-table th,.ic-table td{padding:3px 14px 3px 0!important;text-align:left!important;border:0!important;border-bottom:1px solid var(--ic-line)!important;white-space:nowrap}
+.ic-aloud{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+@container (max-width:640px){
+ .ic-explorer .ic-body{flex-flow:column nowrap;gap:4px}
+ .ic-explorer .ic-controls{flex:0 0 auto;padding:6px 0 0}
+ .ic-explorer .ic-view{flex:0 0 auto;width:100%}
+ .ic-head{margin-left:0}.ic-eq{margin-left:0}
+}
+"""
+
+# A live explorer hides the picture that waits for a kernel; with no kernel the picture hides the dead box of the widget.
+LIVE_CSS = """
+.jp-OutputArea:has(.ic-explorer) > .jp-OutputArea-child:has(.ic-snapshot),
+.jp-OutputArea:has(.ic-explorer) > .jp-OutputArea-child:has(.ic-snapshot) ~ .jp-OutputArea-child:not(:has(.ic-explorer)):has(.jp-RenderedPlotly){display:none}
+"""
+DEAD_CSS = """
+.jp-OutputArea:has(.ic-snapshot) > .jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets:not(:has(*))){display:none}
+.ic-snapshot{border-left:4px solid #E69F00;padding:4px 12px;margin:6px 0}
+"""
+
+
+def style(css: str) -> str:
+    """Return a <style> element.
+
+    >>> style("a{b:c}")
+    '<style>a{b:c}</style>'
+    """
+    return f"<style>{re.sub(chr(10) + ' *', '', css)}</style>"
+
+
+def block(kind: str, text: str, *, live: bool = False) -> str:
+    """Return escaped text in a div of a class; `live` lets a screen reader say it when it changes.
+
+    >>> block("sentence", "a < b")
+    '<div class="ic-sentence">a &lt; b</div>'
+    """
+    aloud = ' role="status" aria-live="polite"' if live else ""
+    return f'<div class="ic-{kind}"{aloud}>{html.escape(text, quote=False)}</div>' if text else ""
+
+
+def head(title: str, subtitle: str) -> str:
+    """Return the title of a figure and the line under it."""
+    under = f"<span>{html.escape(subtitle, quote=False)}</span>" if subtitle else ""
+    return f'<div class="ic-head"><b>{html.escape(title, quote=False)}</b>{under}</div>'
+
+
+def equation(formula: str, numbers: str) -> str:
+    """Return a formula and under it the same formula in numbers, their first "=" one above the other.
+
+    >>> equation("t = α + m/β", "t = 2 µs + 3 µs = 5 µs").count("<td>")
+    6
+    """
+    rows = []
+    for text in (formula, numbers):
+        left, equals, right = (html.escape(part.strip(), quote=False) for part in text.partition("="))
+        rows.append(
+            f"<tr><td>{left}</td><td>{equals}</td><td>{right}</td></tr>"
+            if equals
+            else f"<tr><td colspan=3>{left}</td></tr>"
+        )
+    return f'<div class="ic-eq"><table role="presentation">{"".join(rows)}</table></div>'
+
+
+def message(title: str, text: str) -> str:
+    """Return the line that says what went wrong, or what a model printed."""
+    return f'<div class="ic-message" role="alert"><b>{html.escape(title, quote=False)}</b> {html.escape(text, quote=False)}</div>'
+
+
+def snapshot_note() -> str:
+    """Return what stands in the saved notebook over the picture, for a reader without a kernel."""
+    text = _(
+        "This is a snapshot of an explorer. Run this cell to make it live; in VS Code and other editors the sliders need a kernel, too."
+    )
+    return f'{style(DEAD_CSS)}<div class="ic-snapshot">{html.escape(text, quote=False)}</div>'
