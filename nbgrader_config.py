@@ -1,0 +1,27 @@
+"""Where nbgrader finds things: source = solutions/, release = exercises/, everything about students = grading/ (not in git)."""
+
+import os
+
+from course_lib.grading.nbgrader_steps import AUTOGRADE_FIRST, GENERATE
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+
+c = get_config()
+c.CourseDirectory.root = ROOT
+c.CourseDirectory.course_id = "interconnect"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = os.path.join("grading", "submitted")
+c.CourseDirectory.autograded_directory = os.path.join("grading", "autograded")
+c.CourseDirectory.feedback_directory = os.path.join("grading", "feedback")
+c.CourseDirectory.solution_directory = os.path.join("grading", "solution")
+c.CourseDirectory.db_url = "sqlite:///" + os.path.join(ROOT, "grading", "gradebook.db")
+
+# The two steps of our own: quiet stubs when exercises are generated, repair of graded cells when they are graded.
+c.GenerateAssignment.preprocessors = GENERATE
+c.Autograde.sanitize_preprocessors = AUTOGRADE_FIRST
+c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # put your code here"}
+
+# The checks stop learner code after ten seconds; this is for cells that loop outside of a function.
+c.Execute.timeout = 60
+c.Execute.store_widget_state = False
