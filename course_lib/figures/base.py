@@ -32,7 +32,7 @@ from course_lib.figures.theme import CONFIG, DASH, FONT, HEIGHT, MARGIN, SYMBOL,
 
 __all__ = [
     "CONFIG", "add_end_label", "at", "base_figure", "blank_axis", "count_axis", "describe", "end_labels", "line", "linear_axis",
-    "log_axis", "log_ticks", "points", "rate_axis", "ring", "set_title", "size_axis", "time_axis", "wrapped",
+    "log_axis", "log_ticks", "note", "points", "rate_axis", "ring", "set_title", "size_axis", "time_axis", "wrapped",
 ]  # fmt: skip
 
 TITLE_PX, SUBTITLE_PX = 17, 13
@@ -395,29 +395,34 @@ def end_labels(
                 y_px += gap_px / 4
         placed.append(y_px)
         made.append(
-            _note(
+            note(
                 text,
                 x=0.995,
                 xref="paper",
                 xanchor="right",
                 y=low + y_px / plot_px * (high - low),
                 yref="y",
-                color=ink(role) if role else ink(),
+                role=role,
             )
         )
     return made
 
 
-def _note(text: str, *, color: str, **place) -> dict:
-    return {
-        "text": text,
+def note(text: str, *, role: str = "", color: str | None = None, **place) -> dict:
+    """Return an annotation: text on the ground's colour in the ink of `role` (or in `color`); `place` is Plotly's x, xref, y, yref, …
+
+    >>> note("limit", x=1, y=2)["showarrow"]
+    False
+    """
+    shade = color or (ink(role) if role else ink())
+    look = {
         "showarrow": False,
-        "font": {"size": 13, "color": color},
+        "font": {"size": 13, "color": shade},
         "bgcolor": theme().ground,
         "borderpad": 1,
         "yanchor": "middle",
-        **place,
     }
+    return {"text": text, **look, **place}
 
 
 def add_end_label(figure: go.Figure, text: str, y: float, role: str = "", *, x: float | None = None) -> go.Figure:
@@ -431,14 +436,14 @@ def add_end_label(figure: go.Figure, text: str, y: float, role: str = "", *, x: 
     place = (
         {"x": 0.995, "xref": "paper"} if x is None else {"x": math.log10(x) if xaxis.type == "log" else x, "xref": "x"}
     )
-    note = _note(
+    label = note(
         text,
-        color=ink(role) if role else ink(),
+        role=role,
         xanchor="right",
         y=math.log10(y) if yaxis.type == "log" else y,
         yref="y",
         yshift=11,
         **place,
     )
-    figure.layout.annotations = (*figure.layout.annotations, note)
+    figure.layout.annotations = (*figure.layout.annotations, label)
     return figure

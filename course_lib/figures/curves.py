@@ -1,0 +1,321 @@
+"""Curves over message size: rate and time of links, with half-sizes, limits and measured points, and a fit with its residuals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from course_lib.base.errors import CourseError, finite
+from course_lib.base.language import _
+from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.figures.base import (
+    at,
+    base_figure,
+    describe,
+    end_labels,
+    line,
+    linear_axis,
+    note,
+    points,
+    rate_axis,
+    ring,
+    size_axis,
+    time_axis,
+)
+from course_lib.figures.theme import SERIES_DASH, color, theme
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A model over size: `y` has the shape of the sizes (bytes/s or s); `half_B` gets a ring, `limit` a dashed grey line."""
+
+    name: str
+    y: np.ndarray
+    role: str = "model"
+    dash: str | None = None
+    half_B: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Published or own points: sizes in bytes, values in bytes/s or s, and their spread where it is known."""
+
+    name: str
+    message_B: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    role: str = "measured"
+
+
+def rate_over_size(
+    message_B,
+    curves: Sequence[Curve],
+    *,
+    measured: Sequence[Measured] = (),
+    at_B: float | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> go.Figure:
+    """Return rate over message size: a line a link, a ring at each half-size, points for measurements, limits dashed grey.
+
+    `at_B` marks one message on every line. Traces: one a curve, one of rings, one of marks, one of limits, one a measurement.
+
+    >>> sizes = np.array([1e3, 1e6, 1e9])
+    >>> fig = rate_over_size(sizes, [Curve("NVLink 4", sizes / (2e-6 + sizes / 4e11), "nvlink", half_B=8e5, limit=4e11)])
+    >>> fig.layout.title.text
+    'NVLink 4: below 800 KB latency sets the rate'
+    """
+    sizes = finite("message_B", np.asarray(message_B), above=0)
+    curves = [_checked(curve, sizes) for curve in curves]
+    top = max(
+        [float(np.max(c.y)) for c in curves] + [c.limit or 0 for c in curves] + [float(np.max(m.y)) for m in measured]
+    )
+    bottom = min([float(np.min(c.y)) for c in curves] + [float(np.min(m.y)) for m in measured])
+    bottom = max(bottom, top * 1e-7, np.finfo(float).tiny * 1e10)
+    yaxis, xaxis = rate_axis(bottom, top * 2.2), size_axis(float(sizes.min()), float(sizes.max()))
+    hover = "%{text}"
+    data = [_drawn(curve, sizes, say_rate, i, curves) for i, curve in enumerate(curves)]
+    halves = [(c, c.half_B) for c in curves if c.half_B is not None and sizes.min() <= c.half_B <= sizes.max()]
+    rings = ring([h for _c, h in halves], [_on(c, sizes, h) for c, h in halves], hover=hover)
+    rings["text"] = [_("{name}: half of its rate at {size}").format(name=c.name, size=say_bytes(h)) for c, h in halves]
+    rings["marker"]["line"]["color"] = [color(c.role) for c, _h in halves]
+    data += [
+        rings,
+        _marks(curves, sizes, at_B, say_rate),
+        _limits(curves, sizes),
+        *(_measured(m, say_rate) for m in measured),
+    ]
+    labels = [
+        (_("{name}  <b>{rate}</b>").format(name=c.name, rate=say_rate(float(c.y[-1]))), float(c.y[-1]), c.role)
+        for c in curves
+    ]
+    first = next(iter(halves), None)
+    if not title:
+        title = (
+            _("{name}: below {size} latency sets the rate").format(name=first[0].name, size=say_bytes(first[1]))
+            if first
+            else _("{name} reaches {rate}").format(name=curves[0].name, rate=say_rate(float(np.max(curves[0].y))))
+        )
+    if not subtitle:
+        rings_text = _("rings: size at which half of the rate is reached") if halves else ""
+        subtitle = "; ".join(t for t in (rings_text, _("crosses: measured") if measured else "", _("dashed grey: limit") if any(c.limit for c in curves) else "") if t)  # fmt: skip
+    rows = [(c.name, say_bytes(float(b)), say_rate(float(r))) for c in curves for b, r in _few(sizes, c.y)]
+    rows += [(m.name, say_bytes(float(b)), say_rate(float(r))) for m in measured for b, r in zip(m.message_B, m.y)]
+    alt = _("Rate over message size, both axes logarithmic. ") + " ".join(_curve_words(c, sizes) for c in curves)
+    return base_figure(
+        data,
+        title=title,
+        subtitle=subtitle,
+        xaxis=xaxis,
+        yaxis=yaxis,
+        annotations=end_labels(labels, yaxis),
+        meta=describe(
+            alt + _measured_words(measured, say_rate), [_("link"), _("size"), _("rate, one direction")], rows
+        ),
+    )
+
+
+def time_over_size(
+    message_B,
+    curves: Sequence[Curve],
+    *,
+    measured: Sequence[Measured] = (),
+    at_B: float | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> go.Figure:
+    """Return time over message size, one line a link; traces as in `rate_over_size`, the rings at the half-sizes.
+
+    >>> sizes = np.array([1e3, 1e6, 1e9])
+    >>> time_over_size(sizes, [Curve("PCIe 5", 1e-5 + sizes / 5e10, "pcie")]).layout.title.text
+    'PCIe 5: 1 KB takes 10 µs, 1 GB takes 20 ms'
+    """
+    sizes = finite("message_B", np.asarray(message_B), above=0)
+    curves = [_checked(curve, sizes) for curve in curves]
+    low = min([float(np.min(c.y)) for c in curves] + [float(np.min(m.y)) for m in measured])
+    high = max([float(np.max(c.y)) for c in curves] + [float(np.max(m.y)) for m in measured])
+    yaxis, xaxis = time_axis(low / 2, high * 2), size_axis(float(sizes.min()), float(sizes.max()))
+    data = [_drawn(curve, sizes, say_time, i, curves) for i, curve in enumerate(curves)]
+    halves = [(c, c.half_B) for c in curves if c.half_B is not None and sizes.min() <= c.half_B <= sizes.max()]
+    rings = ring([h for _c, h in halves], [_on(c, sizes, h) for c, h in halves], hover="%{text}")
+    rings["text"] = [
+        _("{name}: latency and transfer take the same time at {size}").format(name=c.name, size=say_bytes(h))
+        for c, h in halves
+    ]
+    rings["marker"]["line"]["color"] = [color(c.role) for c, _h in halves]
+    data += [
+        rings,
+        _marks(curves, sizes, at_B, say_time),
+        _limits(curves, sizes),
+        *(_measured(m, say_time) for m in measured),
+    ]
+    labels = [
+        (_("{name}  <b>{time}</b>").format(name=c.name, time=say_time(float(c.y[-1]))), float(c.y[-1]), c.role)
+        for c in curves
+    ]
+    c = curves[0]
+    title = title or _("{name}: {small} takes {fast}, {large} takes {slow}").format(
+        name=c.name, small=say_bytes(float(sizes[0])), fast=say_time(float(c.y[0])), large=say_bytes(float(sizes[-1])), slow=say_time(float(c.y[-1]))
+    )  # fmt: skip
+    if not subtitle:
+        subtitle = _("flat: latency; rising: bandwidth") + (_("; rings: both take the same time") if halves else "") + (_("; crosses: measured") if measured else "")  # fmt: skip
+    rows = [(c.name, say_bytes(float(b)), say_time(float(t))) for c in curves for b, t in _few(sizes, c.y)]
+    rows += [(m.name, say_bytes(float(b)), say_time(float(t))) for m in measured for b, t in zip(m.message_B, m.y)]
+    alt = _("Time over message size, both axes logarithmic. ") + " ".join(
+        _("{name}: {fast} at {small}, {slow} at {large}.").format(
+            name=c.name, fast=say_time(float(c.y[0])), small=say_bytes(float(sizes[0])), slow=say_time(float(c.y[-1])), large=say_bytes(float(sizes[-1]))
+        )
+        for c in curves
+    )  # fmt: skip
+    return base_figure(
+        data,
+        title=title,
+        subtitle=subtitle,
+        xaxis=xaxis,
+        yaxis=yaxis,
+        annotations=end_labels(labels, yaxis),
+        meta=describe(alt + _measured_words(measured, say_time), [_("link"), _("size"), _("time")], rows),
+    )
+
+
+def fit_and_residuals(
+    message_B,
+    measured_s,
+    model_s,
+    *,
+    low_s=None,
+    high_s=None,
+    role: str = "model",
+    name: str = "",
+    title: str = "",
+    subtitle: str = "",
+) -> go.Figure:
+    """Return measured times with a fitted line through them, and under it how far each point is off, in percent.
+
+    `message_B`, `measured_s` and `model_s` have one entry a point; `low_s`, `high_s` are the spread. Five traces, always.
+
+    >>> fit_and_residuals([1e3, 1e6], [1e-5, 3e-5], [1e-5, 2e-5]).layout.title.text
+    'The line misses by at most 50 %, at 1 MB'
+    """
+    sizes = np.atleast_1d(finite("message_B", np.asarray(message_B), above=0))
+    measured, model = (
+        np.atleast_1d(finite(n, np.asarray(v), above=0)) for n, v in (("measured_s", measured_s), ("model_s", model_s))
+    )
+    if not sizes.shape == measured.shape == model.shape:
+        raise CourseError(
+            _("message_B, measured_s and model_s need one entry a point; they have {a}, {b} and {c}.").format(a=sizes.size, b=measured.size, c=model.size)
+        )  # fmt: skip
+    order = np.argsort(sizes, kind="stable")
+    off = (measured / model - 1) * 100
+    worst = int(np.argmax(np.abs(off)))
+    span = max(5.0, float(np.max(np.abs(off))) * 1.25)
+    xaxis = size_axis(float(sizes.min()) / 1.5, float(sizes.max()) * 1.5)
+    yaxis = time_axis(min(measured.min(), model.min()) / 2, max(measured.max(), model.max()) * 2) | {
+        "domain": [0.36, 1]
+    }
+    below = linear_axis(_("off (%)"), -span, span) | {"domain": [0, 0.25], "nticks": 5}
+    texts = [
+        _("{size}: measured {measured}, line {model}, {off} % off").format(
+            size=say_bytes(float(b)), measured=say_time(float(m)), model=say_time(float(t)), off=f"{o:+.1f}"
+        )
+        for b, m, t, o in zip(sizes, measured, model, off)
+    ]  # fmt: skip
+    stems_x = np.repeat(sizes, 3)
+    stems_y = np.column_stack([np.zeros_like(off), off, np.full_like(off, np.nan)]).ravel()
+    data = [
+        line(sizes[order], model[order], role=role, name=name or _("line")),
+        points(sizes, measured, low=low_s, high=high_s, hover="%{text}", text=texts, name=_("measured")),
+        line([sizes.min() / 1.5, sizes.max() * 1.5], [0, 0], role="limit", width=1.5, yaxis="y2", dash="solid"),
+        line(stems_x, stems_y, role="measured", width=1.5, dash="solid", yaxis="y2"),
+        points(sizes, off, hover="%{text}", text=texts, yaxis="y2"),
+    ]
+    words = [
+        (say_bytes(float(b)), say_time(float(m)), say_time(float(t)), f"{o:+.1f} %")
+        for b, m, t, o in zip(sizes, measured, model, off)
+    ]
+    median = float(np.median(np.abs(off)))
+    return base_figure(
+        data,
+        title=title or _("The line misses by at most {off} %, at {size}").format(off=say_number(abs(float(off[worst])), 2), size=say_bytes(float(sizes[worst]))),
+        subtitle=subtitle or _("above: crosses measured, line fitted; below: how far each point is off, half of them under {median} %").format(median=say_number(median, 2)),
+        xaxis=xaxis | {"anchor": "y2"},
+        yaxis=yaxis,
+        yaxis2=below,
+        height=480,
+        annotations=[note(name, x=0.995, xref="paper", xanchor="right", y=at(yaxis, float(model[order][-1])), yref="y", role=role, yshift=14)] if name else [],
+        meta=describe(
+            _("{n} measured times and the line through them. The largest miss is {off} % at {size}; half of the points are within {median} %.").format(
+                n=sizes.size, off=f"{off[worst]:+.1f}", size=say_bytes(float(sizes[worst])), median=say_number(median, 2)
+            ),
+            [_("size"), _("measured"), _("line"), _("off")],
+            words,
+        ),
+    )  # fmt: skip
+
+
+def _checked(curve: Curve, sizes: np.ndarray) -> Curve:
+    y = finite(curve.name, np.asarray(curve.y), above=0)
+    if np.shape(y) != sizes.shape:
+        raise CourseError(
+            _("{name} has {n} values for {m} sizes; one a size is expected.").format(name=curve.name, n=np.size(y), m=sizes.size)
+        )  # fmt: skip
+    return curve
+
+
+def _drawn(curve: Curve, sizes: np.ndarray, say, index: int, curves: Sequence[Curve]) -> dict:
+    """Return the line of a curve; a second one of the same colour gets another dash."""
+    same = [c for c in curves[:index] if c.role == curve.role]
+    dash = curve.dash or (SERIES_DASH[len(same) % len(SERIES_DASH)] if same else None)
+    texts = [f"{curve.name}: {say_bytes(float(b))}, {say(float(v))}" for b, v in zip(sizes, curve.y)]
+    return line(sizes, curve.y, role=curve.role, name=curve.name, dash=dash, hover="%{text}", text=texts)
+
+
+def _on(curve: Curve, sizes: np.ndarray, message_B: float) -> float:
+    """Return the curve's value at a size, read on log axes."""
+    return float(np.exp(np.interp(np.log(message_B), np.log(sizes), np.log(curve.y))))
+
+
+def _marks(curves: Sequence[Curve], sizes: np.ndarray, at_B: float | None, say) -> dict:
+    chosen = [] if at_B is None else [c for c in curves if sizes.min() <= at_B <= sizes.max()]
+    y = [_on(c, sizes, at_B) for c in chosen]
+    texts = [f"{c.name}: {say_bytes(at_B)}, {say(v)}" for c, v in zip(chosen, y)]
+    marks = points([at_B] * len(chosen), y, role="attention", symbol="diamond", size=12, hover="%{text}", text=texts)
+    marks["marker"]["line"] = {"width": 1.5, "color": theme().ink}
+    return marks
+
+
+def _limits(curves: Sequence[Curve], sizes: np.ndarray) -> dict:
+    x, y = [], []
+    for limit in {c.limit for c in curves if c.limit}:
+        x += [sizes.min(), sizes.max(), None]
+        y += [limit, limit, None]
+    return line(x, y, role="limit", width=1.5) | {"x": x, "y": y}
+
+
+def _measured(m: Measured, say) -> dict:
+    texts = [
+        f"{m.name}: {say_bytes(float(b))}, {say(float(v))}" for b, v in zip(np.asarray(m.message_B), np.asarray(m.y))
+    ]
+    return points(m.message_B, m.y, role=m.role, low=m.low, high=m.high, name=m.name, hover="%{text}", text=texts)
+
+
+def _few(sizes: np.ndarray, y: np.ndarray, at_most: int = 12):
+    keep = np.unique(np.linspace(0, sizes.size - 1, min(at_most, sizes.size)).round().astype(int))
+    return zip(sizes[keep], np.asarray(y)[keep])
+
+
+def _curve_words(curve: Curve, sizes: np.ndarray) -> str:
+    words = _("{name}: {slow} at {small}, {fast} at {large}").format(
+        name=curve.name, slow=say_rate(float(curve.y[0])), small=say_bytes(float(sizes[0])), fast=say_rate(float(curve.y[-1])), large=say_bytes(float(sizes[-1]))
+    )  # fmt: skip
+    half = _(", half of its rate at {size}").format(size=say_bytes(curve.half_B)) if curve.half_B is not None else ""
+    return words + half + "."
+
+
+def _measured_words(measured: Sequence[Measured], say) -> str:
+    return "".join(
+        " " + _("Measured, {name}: {n} points, at most {best}.").format(name=m.name, n=len(m.y), best=say(float(np.max(m.y)))) for m in measured
+    )  # fmt: skip

@@ -1,0 +1,296 @@
+"""Rows: pictures read from top to bottom, one thing a row: a ladder of rates, what is lost on the way, a guess beside the model."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from course_lib.base.errors import CourseError, finite
+from course_lib.base.language import _
+from course_lib.base.scale import say_number, say_rate
+from course_lib.figures.base import base_figure, describe, line, linear_axis, log_axis, note, points, rate_axis
+from course_lib.figures.theme import MARGIN, SYMBOL, color, faded, ink, theme
+
+ROW_PX = 46
+
+
+def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str = "", subtitle: str = "") -> go.Figure:
+    """Return rates (bytes/s, one direction) as bars on a log axis, fastest first, each named and valued directly; one trace.
+
+    >>> ladder(["HBM3", "PCIe 5 x16"], [3.35e12, 63e9], ["memory", "pcie"]).layout.title.text
+    'From HBM3 to PCIe 5 x16 the rate falls 53 ×'
+    """
+    rates = np.atleast_1d(finite("rate_Bps", np.asarray(rate_Bps, dtype=float), above=0))
+    _same_length(names=names, rate_Bps=rates, roles=roles)
+    order = np.argsort(-rates, kind="stable")
+    names, roles, rates = [names[i] for i in order], [roles[i] for i in order], rates[order]
+    low, high = 10 ** np.floor(np.log10(rates.min() / 3)), rates.max() * 4
+    texts = [f"{name}: {say_rate(float(rate))}" for name, rate in zip(names, rates)]
+    bars = _bars(rates - low, base=low, colours=[color(role) for role in roles], texts=texts)
+    labels = [_label(name, i) for i, name in enumerate(names)]
+    labels += [
+        _value(f"<b>{say_rate(float(rate))}</b>", np.log10(rate), i, ink(role))
+        for i, (rate, role) in enumerate(zip(rates, roles))
+    ]
+    ratio = say_number(float(rates[0] / rates[-1]), 2)
+    return base_figure(
+        [bars],
+        title=title
+        or _("From {first} to {last} the rate falls {ratio} ×").format(first=names[0], last=names[-1], ratio=ratio),
+        subtitle=subtitle or _("one direction; each grid line is ten times the one before"),
+        xaxis=rate_axis(float(low), float(high)),
+        **_rows_layout(len(names)),
+        annotations=labels,
+        meta=describe(
+            _("Rates of one direction on a log scale, fastest first: {list}.").format(list="; ".join(texts)),
+            [_("what"), _("rate, one direction")],
+            [(name, say_rate(float(rate))) for name, rate in zip(names, rates)],
+        ),
+    )
+
+
+def losses(
+    stages: Sequence[str],
+    rate_Bps,
+    *,
+    role: str = "pcie",
+    measured_Bps: float | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> go.Figure:
+    """Return what is left of a line rate after each stage: solid is left, hatched was lost at this stage; two traces.
+
+    `stages` names them from the line rate on, `rate_Bps` (bytes/s, one direction, never rising) is what is left after each;
+    `measured_Bps` adds a purple mark at a measured rate.
+
+    >>> losses(["line rate", "encoding", "packet headers"], [64e9, 63e9, 55e9]).layout.title.text
+    '86 % of the line rate is left: 55 GB/s of 64 GB/s'
+    """
+    rates = np.atleast_1d(finite("rate_Bps", np.asarray(rate_Bps, dtype=float), above=0))
+    _same_length(stages=stages, rate_Bps=rates)
+    if (np.diff(rates) > 1e-9 * rates[0]).any():
+        raise CourseError(
+            _("rate_Bps rises from one stage to the next: {rates}; what is left can only fall.").format(
+                rates=rates.tolist()
+            )
+        )
+    lost = np.concatenate([[0.0], -np.diff(rates)])
+    texts = [f"{stage}: {say_rate(float(rate))}" for stage, rate in zip(stages, rates)]
+    left = _bars(rates, base=0, colours=[color(role)] * len(rates), texts=texts)
+    gone = _bars(lost, base=rates, colours=[faded(color("attention"), 0.35)] * len(rates), texts=texts)
+    gone["marker"]["pattern"] = {"shape": "/", "fgcolor": theme().muted, "size": 6, "solidity": 0.25}
+    labels = [_label(stage, i) for i, stage in enumerate(stages)]
+    for i, (rate, less) in enumerate(zip(rates, lost)):
+        share = (
+            ""
+            if not less
+            else _("  −{less} ({share} %)").format(
+                less=say_rate(float(less)), share=say_number(100 * float(less / rates[i - 1]), 2)
+            )
+        )
+        labels.append(
+            note(
+                f"<b>{say_rate(float(rate))}</b>{share}",
+                x=1,
+                xref="paper",
+                xanchor="right",
+                y=i,
+                yref="y",
+                yshift=15,
+                color=ink(role),
+            )
+        )
+    data, shapes = [left, gone], []
+    words = _("What is left of a link's rate, one direction: {list}.").format(list="; ".join(texts))
+    if measured_Bps is not None:
+        measured = finite("measured_Bps", measured_Bps, above=0)
+        shapes = [
+            {
+                "type": "line",
+                "x0": measured,
+                "x1": measured,
+                "y0": -0.4,
+                "y1": len(rates) - 0.55,
+                "line": {"color": color("measured"), "width": 2.5, "dash": "dot"},
+            }
+        ]
+        labels.append(
+            note(
+                _("measured {rate}").format(rate=say_rate(measured)),
+                x=measured,
+                xref="x",
+                xanchor="right",
+                y=len(rates) - 0.42,
+                yref="y",
+                role="measured",
+            )
+        )
+        words += " " + _("Measured: {rate}.").format(rate=say_rate(measured))
+    percent = say_number(100 * float(rates[-1] / rates[0]), 2)
+    return base_figure(
+        data,
+        title=title or _("{percent} % of the line rate is left: {left} of {all}").format(percent=percent, left=say_rate(float(rates[-1])), all=say_rate(float(rates[0]))),
+        subtitle=subtitle or _("solid: left after this stage; hatched: lost at it; one direction"),
+        xaxis=linear_axis(_("rate, one direction (bytes/s)"), 0, float(rates[0]) * 1.02) | _linear_ticks(float(rates[0])),
+        **_rows_layout(len(rates), extra=0.25 if measured_Bps is not None else 0),
+        barmode="overlay",
+        annotations=labels,
+        shapes=shapes,
+        meta=describe(words, [_("stage"), _("left, one direction"), _("lost here")], [(s, say_rate(float(r)), say_rate(float(x))) for s, r, x in zip(stages, rates, lost)]),
+    )  # fmt: skip
+
+
+def prediction(
+    guess: float, truth: float, say: Callable[[float], str], *, what: str = "", title: str = ""
+) -> go.Figure:
+    """Return a learner's guess (open ring) beside the model's answer (diamond) on one log line; both are above zero.
+
+    >>> from course_lib.base.scale import say_time
+    >>> prediction(40e-6, 12e-6, say_time).layout.title.text
+    'You said 40 µs; the model says 12 µs: 3.3 × off'
+    """
+    guess, truth = finite(_("your guess"), guess, above=0), finite(_("the model's answer"), truth, above=0)
+    factor = max(guess / truth, truth / guess)
+    off = _("within 10 %") if factor <= 1.1 else _("{factor} × off").format(factor=say_number(factor, 2))
+    low, high = min(guess, truth), max(guess, truth)
+    xaxis = log_axis(what, 10 ** np.floor(np.log10(low / 1.5)), 10 ** np.ceil(np.log10(high * 1.5)), say)
+    mine = points([guess], [0], role="attention", symbol="circle", size=16, hover="%{text}", text=[say(guess)])
+    mine["marker"] |= {"color": theme().ground, "line": {"width": 3, "color": color("attention")}}
+    models = points([truth], [0], role="model", symbol="diamond", size=15, hover="%{text}", text=[say(truth)])
+    left_is_mine = guess <= truth
+    labels = [
+        note(_("you <b>{value}</b>").format(value=say(guess)), x=float(np.log10(guess)), xref="x", y=0, yref="y", yshift=24, role="attention", xanchor="right" if left_is_mine else "left"),
+        note(_("model <b>{value}</b>").format(value=say(truth)), x=float(np.log10(truth)), xref="x", y=0, yref="y", yshift=-24, xanchor="left" if left_is_mine else "right"),
+    ]  # fmt: skip
+    return base_figure(
+        [line([low, high], [0, 0], role="limit", dash="solid", width=6), mine, models],
+        title=title
+        or _("You said {guess}; the model says {truth}: {off}").format(guess=say(guess), truth=say(truth), off=off),
+        subtitle=_("log scale: equal steps are equal factors"),
+        xaxis=xaxis,
+        yaxis={"visible": False, "range": [-1, 1], "fixedrange": True, "title": {"text": ""}},
+        height=230,
+        annotations=labels,
+        meta=describe(
+            _("Your guess of {guess} and the model's {truth} on a log scale: {off}.").format(
+                guess=say(guess), truth=say(truth), off=off
+            ),
+            [_("who"), what or _("value")],
+            [(_("you"), say(guess)), (_("the model"), say(truth))],
+        ),
+    )
+
+
+def residuals(
+    names: Sequence[str], measured, model, say: Callable[[float], str], *, title: str = "", subtitle: str = ""
+) -> go.Figure:
+    """Return how far measurements are from the model, one row each: zero is the model, the cross the measurement, in percent.
+
+    Two traces. `say` says a value (say_rate, say_time); the worst row is named in the title.
+
+    >>> residuals(["H200 host copy"], [55.4e9], [57e9], say_rate).layout.title.text
+    'H200 host copy is 2.8 % below the model, the largest miss of 1'
+    """
+    measured, model = (
+        np.atleast_1d(finite(n, np.asarray(v, dtype=float), above=0))
+        for n, v in (("measured", measured), ("model", model))
+    )
+    _same_length(names=names, measured=measured, model=model)
+    off = (measured / model - 1) * 100
+    worst = int(np.argmax(np.abs(off)))
+    span = max(10.0, float(np.abs(off).max()) * 1.15)
+    n = len(names)
+    y = np.arange(n, dtype=float)
+    stems_x = np.column_stack([np.zeros(n), off, np.full(n, np.nan)]).ravel()
+    texts = [
+        _("{name}: measured {measured}, model {model}, {off} %").format(
+            name=a, measured=say(float(b)), model=say(float(c)), off=f"{d:+.1f}"
+        )
+        for a, b, c, d in zip(names, measured, model, off)
+    ]
+    data = [
+        line(stems_x, np.repeat(y, 3), role="measured", width=3, dash="solid"),
+        points(off, y, size=10, hover="%{text}", text=texts, symbol=SYMBOL["measured"]),
+    ]
+    labels = [_label(name, i) for i, name in enumerate(names)]
+    labels += [
+        note(
+            _("<b>{off} %</b>  {measured} of {model}").format(
+                off=f"{d:+.1f}", measured=say(float(b)), model=say(float(c))
+            ),
+            x=1,
+            xref="paper",
+            xanchor="right",
+            y=i,
+            yref="y",
+            yshift=15,
+            role="measured",
+        )
+        for i, (b, c, d) in enumerate(zip(measured, model, off))
+    ]
+    zero = {
+        "type": "line",
+        "x0": 0,
+        "x1": 0,
+        "y0": -0.6,
+        "y1": n - 0.5,
+        "line": {"color": color("model"), "width": 2},
+        "layer": "below",
+    }
+    side = _("below") if off[worst] < 0 else _("above")
+    return base_figure(
+        data,
+        title=title or _("{name} is {off} % {side} the model, the largest miss of {n}").format(name=names[worst], off=say_number(abs(float(off[worst])), 2), side=side, n=n),
+        subtitle=subtitle or _("upright line: the model; crosses: measured"),
+        xaxis=linear_axis(_("measured against the model (%)"), -span, span),
+        **_rows_layout(n),
+        annotations=labels,
+        shapes=[zero],
+        meta=describe(
+            _("Measurements against the model: {list}.").format(list="; ".join(texts)),
+            [_("what"), _("measured"), _("model"), _("off")],
+            [(a, say(float(b)), say(float(c)), f"{d:+.1f} %") for a, b, c, d in zip(names, measured, model, off)],
+        ),
+    )  # fmt: skip
+
+
+# Rows share a geometry: the name above its bar, the value at its end or at the right edge.
+
+
+def _rows_layout(n_rows: int, extra: float = 0) -> dict:
+    yaxis = {"visible": False, "range": [n_rows - 0.5 + extra, -0.75], "fixedrange": True, "title": {"text": ""}}
+    return {
+        "yaxis": yaxis,
+        "height": round(MARGIN["b"] + 76 + ROW_PX * (n_rows + 0.25 + extra)),
+        "bargap": 0.55,
+        "margin": {"l": 14},
+    }
+
+
+def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str]) -> dict:
+    return {
+        "type": "bar", "orientation": "h", "x": np.asarray(lengths), "y": np.arange(len(texts), dtype=float), "base": base if np.ndim(base) else [base] * len(texts), "width": 0.36,
+        "marker": {"color": list(colours), "line": {"width": 0}}, "text": list(texts), "textposition": "none", "hovertemplate": "%{text}<extra></extra>",
+    }  # fmt: skip
+
+
+def _label(text: str, row: int) -> dict:
+    return note(text, x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=17)
+
+
+def _value(text: str, x: float, row: int, colour: str) -> dict:
+    return note(text, x=float(x), xref="x", xanchor="left", y=row, yref="y", xshift=6, color=colour)
+
+
+def _linear_ticks(high_Bps: float) -> dict:
+    unit = 10 ** np.floor(np.log10(high_Bps))
+    step = next(s for s in (0.1, 0.2, 0.5, 1, 2) if high_Bps / (unit * s) <= 6.5) * unit
+    values = np.arange(0, high_Bps * 1.0001, step)
+    return {"tickvals": values.tolist(), "ticktext": [say_rate(float(v)) if v else "0" for v in values]}
+
+
+def _same_length(**columns) -> None:
+    sizes = {name: len(column) for name, column in columns.items()}
+    if len(set(sizes.values())) > 1 or 0 in sizes.values():
+        shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise CourseError(_("One entry a row is expected in each of: {sizes}.").format(sizes=shown))
