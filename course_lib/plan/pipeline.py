@@ -11,7 +11,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.plan.orders import SCHEDULES, Op, Order, make, parse
+from course_lib.plan.orders import SCHEDULES, Op, Order, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,7 @@ def run(order: object, *, forward_s: float = 1.0, backward_s: float = 2.0, hando
     code = np.asarray(codes)
     kind, micro, block = code // size, code % size // blocks, code % blocks
     kinds = np.array(["F", "B", "W"])[kind]
-    return Timeline(
-        p, m, v, split, block % p, kinds, micro, block // p, np.asarray(starts), np.asarray(finishes)
-    )
+    return Timeline(p, m, v, split, block % p, kinds, micro, block // p, np.asarray(starts), np.asarray(finishes))
 
 
 def _complete(order: Order) -> tuple[int, int, int, bool]:
