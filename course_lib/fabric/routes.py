@@ -109,6 +109,24 @@ def from_entries(
     return Routes(start, first.astype(np.int64), count.astype(np.int64), share.astype(np.float64), latency)
 
 
+def gather(topology: Topology, n_pairs: int, pieces: list[tuple]) -> Routes:
+    """Return Routes from pieces `(pair, first, count, share)` in the order of travel; within a piece pairs ascend."""
+    length = np.zeros(n_pairs, np.int64)
+    for pair, *_rest in pieces:
+        length += np.bincount(pair, minlength=n_pairs)
+    start = np.concatenate([[0], np.cumsum(length)])
+    cursor = start[:-1].copy()
+    first, count, share = np.empty(start[-1], np.int64), np.empty(start[-1], np.int64), np.empty(start[-1])
+    for pair, piece_first, piece_count, piece_share in pieces:
+        at = cursor[pair]
+        if len(pair) > 1 and (pair[1:] == pair[:-1]).any():
+            begins = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])
+            at = at + np.arange(len(pair)) - np.repeat(begins, np.diff(np.r_[begins, len(pair)]))
+        first[at], count[at], share[at] = piece_first, piece_count, piece_share
+        cursor += np.bincount(pair, minlength=n_pairs)
+    return from_entries(topology, n_pairs, np.repeat(np.arange(n_pairs), length), first, count, share)
+
+
 def mix(*parts: NDArray | int) -> NDArray[np.uint64]:
     """Return a well-mixed 64-bit hash of whole numbers (splitmix64), the same on every machine.
 
