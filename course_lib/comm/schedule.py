@@ -1,6 +1,5 @@
 """Schedule: one description of a collective, which executing, proving, counting, timing and drawing all read."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -9,154 +8,16 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
+from course_lib.comm.lifting import lift
 from course_lib.comm.meaning import buffers_B, canonical_op
+from course_lib.comm.step import ARRAYS, IntArray, Moves, Step, whole_array
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+__all__ = ["Moves", "Schedule", "Step", "blocks_of", "lift"]
+
 
 MAX_TRANSFERS = 1 << 26  # beyond this a schedule is a mistake, not a plan: it would not fit in memory
-_ARRAYS = ("src", "dst", "chunk", "reduce", "width", "first", "count")
-_LEAST = {"src": 0, "dst": 0, "chunk": 0, "width": 1, "first": 0, "count": 1}
 _ADD = {"add": True, "reduce": True, "sum": True, "+": True}
 _COPY = {"copy": False, "replace": False, "move": False, "=": False}
-
-
-def _whole_array(name: str, value: object) -> IntArray:
-    array = np.asarray(value)
-    if array.size == 0 and array.dtype.kind in "fiu":
-        return array.astype(np.int64).reshape(-1)
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu" or array.ndim > 1:
-        raise CourseError(_("{name} of a step has to be a list of whole numbers.").format(name=name))
-    return array.astype(np.int64, copy=True)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """Transfers that start together and may go on for several repeats, the chunk moving on each time.
-
-    Arrays have one entry per transfer, shape (t,); a single number stands for all of them. In repeat k a transfer is
-    at work if first <= k < first + count; it then sends `width` chunks from b + (c - b + shift * (k - first)) % window
-    on, where c is its first chunk and b = c // window * window the start of its block. Chunks that run over the end of
-    the block go on at its start. Reads of a repeat happen before its writes.
-
-    Errors: CourseError in words for arrays of unequal length, negative or broken numbers, a node that sends to itself,
-    or chunks that do not lie in one block.
-
-    >>> step = Step(src=[0, 1, 2], dst=[1, 2, 0], chunk=[0, 1, 2], reduce=True, count=2, shift=-1, window=3)
-    >>> step.repeats, step.n_transfers
-    (2, 6)
-    >>> step.active(1), step.chunk_at(1)
-    (array([0, 1, 2]), array([2, 0, 1]))
-    """
-
-    src: IntArray  # (t,) sending node
-    dst: IntArray  # (t,) receiving node
-    chunk: IntArray  # (t,) first chunk sent
-    reduce: BoolArray  # (t,) add at the destination, else replace
-    width: IntArray = 1  # (t,) chunks per transfer
-    first: IntArray = 0  # (t,) repeat in which this transfer begins …
-    count: IntArray = 1  # (t,) … and for how many repeats it goes on: pipelines fill and drain
-    shift: int = 0  # chunks moved on per repeat, within …
-    window: int | None = None  # … a block of this many chunks; None: just the chunks sent (only without shift)
-
-    def __post_init__(self) -> None:
-        given = {name: _whole_array(name, getattr(self, name)) for name in _ARRAYS if name != "reduce"}
-        reduce = np.asarray(self.reduce)
-        if reduce.dtype != np.bool_ and not (reduce.dtype.kind in "iu" and np.isin(reduce, (0, 1)).all()):
-            raise CourseError(_("reduce of a step has to be True (add) or False (replace) for each transfer."))
-        given["reduce"] = reduce.astype(np.bool_)
-        lengths = {name: array.size for name, array in given.items() if array.ndim}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{name} {size}" for name, size in lengths.items())
-            raise CourseError(_("The arrays of a step need one length; here they have {shown}.").format(shown=shown))
-        size = next(iter(lengths.values()), 1)
-        for name, array in given.items():
-            if name in _LEAST and array.size and int(array.min()) < _LEAST[name]:
-                raise CourseError(
-                    _("{name} of a step is {value}; it has to be at least {bound}.").format(
-                        name=name, value=int(array.min()), bound=_LEAST[name]
-                    )
-                )
-            array = np.broadcast_to(array, (size,))
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "shift", whole("shift", self.shift))
-        if self.window is None:
-            if self.shift:
-                raise CourseError(_("A step with a shift needs a window: the block within which its chunks move."))
-            object.__setattr__(self, "window", 1 + int((self.chunk + self.width).max(initial=1)))
-        object.__setattr__(self, "window", whole("window", self.window, at_least=1))
-        to_itself = np.flatnonzero(self.src == self.dst)
-        if to_itself.size:
-            i = int(to_itself[0])
-            raise CourseError(
-                _("Transfer {i} goes from node {node} to itself; a chunk stays where it is without a transfer.").format(
-                    i=i, node=int(self.src[i])
-                )
-            )
-        over = np.flatnonzero(self.chunk % self.window + self.width > self.window)
-        if over.size:
-            i = int(over[0])
-            raise CourseError(
-                _("Transfer {i} sends {width} chunks from {chunk} on, over the end of its block of {window}.").format(
-                    i=i, width=int(self.width[i]), chunk=int(self.chunk[i]), window=self.window
-                )
-            )
-
-    def __len__(self) -> int:
-        return self.src.size
-
-    @property
-    def repeats(self) -> int:
-        """Number of repeats, the idle ones of late starters included."""
-        return int((self.first + self.count).max(initial=0))
-
-    @property
-    def n_transfers(self) -> int:
-        """Transfers over all repeats."""
-        return int(self.count.sum())
-
-    @property
-    def chunk_moves(self) -> int:
-        """Chunks moved over all repeats: the sum of width × count."""
-        return int(np.dot(self.count, self.width))
-
-    def active(self, repeat: int) -> IntArray:
-        """Indices (into the step's arrays) of the transfers at work in `repeat`."""
-        return np.flatnonzero((self.first <= repeat) & (repeat < self.first + self.count))
-
-    def chunk_at(self, repeat: int, which: IntArray | None = None) -> IntArray:
-        """First chunk that each active transfer (or each of `which`) sends in `repeat`."""
-        which = self.active(repeat) if which is None else which
-        chunk, first = self.chunk[which], self.first[which]
-        block = chunk // self.window * self.window
-        return block + (chunk - block + self.shift * (repeat - first)) % self.window
-
-    def moves(self, repeat: int) -> "Moves":
-        """Every single chunk that moves in `repeat`, wide transfers written out."""
-        which = self.active(repeat)
-        chunk, width = self.chunk_at(repeat, which), self.width[which]
-        src, dst, reduce = self.src[which], self.dst[which], self.reduce[which]
-        if (width != 1).any():
-            rows = np.repeat(np.arange(which.size), width)
-            inside = np.arange(rows.size) - np.repeat(np.cumsum(width) - width, width)
-            block = chunk[rows] // self.window * self.window
-            chunk = block + (chunk[rows] - block + inside) % self.window
-            which, src, dst, reduce = which[rows], src[rows], dst[rows], reduce[rows]
-        return Moves(which, src, dst, chunk, reduce)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moves:
-    """The chunks that move in one repeat, one entry each, and the transfer that each belongs to."""
-
-    transfer: IntArray
-    src: IntArray
-    dst: IntArray
-    chunk: IntArray
-    reduce: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,7 +62,7 @@ class Schedule:
         n_switches = self.n_nodes - self.n_ranks
         for name in ("switch_rank", "switch_level"):
             value = getattr(self, name)
-            value = np.zeros(n_switches, dtype=np.int64) if value is None else _whole_array(name, value).reshape(-1)
+            value = np.zeros(n_switches, dtype=np.int64) if value is None else whole_array(name, value).reshape(-1)
             if value.size != n_switches:
                 raise CourseError(
                     _("{name} has {size} entries for {n} switches.").format(name=name, size=value.size, n=n_switches)
@@ -354,7 +215,7 @@ class Schedule:
             "op": self.op, "n_ranks": self.n_ranks, "n_nodes": self.n_nodes, "chunks": self.chunks, "name": self.name,
             "root": self.root, "switch_rank": self.switch_rank.tolist(), "switch_level": self.switch_level.tolist(),
             "steps": [
-                {name: getattr(step, name).tolist() for name in _ARRAYS} | {"shift": step.shift, "window": step.window}
+                {name: getattr(step, name).tolist() for name in ARRAYS} | {"shift": step.shift, "window": step.window}
                 for step in self.steps
             ],
         }  # fmt: skip
@@ -368,8 +229,8 @@ class Schedule:
         extra = {key: arrays[key] for key in ("root", "switch_rank", "switch_level") if key in arrays}
         steps = []
         for i, parts in enumerate(_listed(_("The steps"), arrays["steps"])):
-            if not isinstance(parts, dict) or set(parts) != {*_ARRAYS, "shift", "window"}:
-                raise CourseError(_("Step {i} in arrays needs: {keys}.").format(i=i, keys=", ".join(_ARRAYS)))
+            if not isinstance(parts, dict) or set(parts) != {*ARRAYS, "shift", "window"}:
+                raise CourseError(_("Step {i} in arrays needs: {keys}.").format(i=i, keys=", ".join(ARRAYS)))
             steps.append(Step(**parts))
         return cls(*(arrays[key] for key in keys[:-1]), tuple(steps), name=str(arrays.get("name", "")), **extra)
 
@@ -410,74 +271,3 @@ def blocks_of(op: str, n_ranks: int) -> int:
     if op == "all_to_all":
         return n_ranks * n_ranks
     return 1 if op in ("all_reduce", "broadcast", "reduce") else n_ranks
-
-
-def lift(
-    schedule: Schedule, node_map: IntArray, chunk_base: IntArray, chunk_scale: int = 1, chunk_width: int | None = None
-) -> tuple[Step, ...]:
-    """Tile a schedule over groups: its steps with every node and chunk renamed, all groups at the same time.
-
-    node_map (g, n_nodes): the new node for each old one, per group. chunk_base (g,): where the group's chunks begin.
-    Chunk c becomes the `chunk_width` chunks from chunk_base + c · chunk_scale on (chunk_width: chunk_scale unless given;
-    a smaller one leaves gaps that belong to other groups). Blocks have to stay blocks: a base is a multiple of the
-    lifted window, or lies within the first chunk_scale chunks of one.
-
-    >>> swap = Schedule.from_transfers("all_gather", 2, 2, [[(0, 1, 0, "copy"), (1, 0, 1, "copy")]])
-    >>> lifted = lift(swap, [[0, 1], [2, 3]], [0, 2])[0]
-    >>> lifted.src, lifted.dst, lifted.chunk
-    (array([0, 1, 2, 3]), array([1, 0, 3, 2]), array([0, 1, 2, 3]))
-    """
-    node_map = np.asarray(node_map, dtype=np.int64)
-    base = np.asarray(chunk_base, dtype=np.int64)
-    scale = whole("chunk_scale", chunk_scale, at_least=1)
-    wide = scale if chunk_width is None else whole("chunk_width", chunk_width, at_least=1, at_most=scale)
-    if node_map.ndim != 2 or node_map.shape[1] != schedule.n_nodes or base.shape != node_map.shape[:1]:
-        raise CourseError(
-            _("node_map needs shape (groups, {n}) and chunk_base (groups,); they have {a} and {b}.").format(
-                n=schedule.n_nodes, a=node_map.shape, b=base.shape
-            )
-        )
-    lifted = []
-    for i, step in enumerate(schedule.steps):
-        window = step.window if schedule.chunks % step.window == 0 else schedule.chunks
-        if step.shift and (base % (window * scale) >= scale).any():
-            raise CourseError(
-                _("Step {i} moves chunks in blocks of {w}; a group cannot begin at chunk {b}.").format(
-                    i=i, w=window * scale, b=int(base[base % (window * scale) >= scale][0])
-                )
-            )
-        parts = {name: getattr(step, name) for name in _ARRAYS}
-        if wide < scale and (step.width > 1).any():
-            if step.shift:
-                raise CourseError(_("Step {i} has wide, moving transfers; they cannot be spread.").format(i=i))
-            rows = np.repeat(np.arange(len(step)), step.width)
-            inside = np.arange(rows.size) - np.repeat(np.cumsum(step.width) - step.width, step.width)
-            parts = {name: array[rows] for name, array in parts.items()}
-            parts["chunk"], parts["width"] = parts["chunk"] + inside, np.int64(1)
-        tiled = {name: _tile(parts[name], len(base)) for name in ("reduce", "first", "count")}
-        tiled["width"] = _tile(np.asarray(parts["width"]) * wide, len(base))
-        chunk = (base[:, None] + parts["chunk"][None, :] * scale).ravel()
-        lifted_window = window * scale if step.shift else None
-        lifted.append(
-            Step(
-                node_map[:, parts["src"]].ravel(),
-                node_map[:, parts["dst"]].ravel(),
-                chunk,
-                shift=step.shift * scale,
-                window=lifted_window,
-                **tiled,
-            )  # fmt: skip
-        )
-    return tuple(lifted)
-
-
-def _tile(array: np.ndarray, times: int) -> np.ndarray:
-    """Repeat (t,) for every group, or keep one number where all are equal: 131,072 ranks stay cheap."""
-    if array.size and (array == array.flat[0]).all():
-        return array.flat[0]
-    return np.tile(array, times)
-
-
-def common_multiple(*numbers: int) -> int:
-    """Return the least common multiple: the chunks that several pipelines can share."""
-    return math.lcm(*numbers)
