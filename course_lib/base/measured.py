@@ -153,7 +153,7 @@ def matrix(name: str) -> Matrix:
     """Return a matrix of pairs by its name; raises CourseError with the nearest names.
 
     >>> m = matrix("h100-8")
-    >>> m.values.shape, m.unit, bool(m.values[0, 1] / 1e9 > 370)
+    >>> m.values.shape, m.unit, bool(m.values[0, 1] / 1e9 > 360)
     ((8, 8), 'B/s', True)
     """
     index = {row["matrix"]: row for row in _sources.rows("matrices_index.csv")}

@@ -16,7 +16,7 @@ NAME = "name"  # the unit of a value that names another item
 # Every unit the table may use, and what one of it is in SI (bytes, seconds, bits per second for a lane, FLOP/s, W).
 UNITS = {
     "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
-    "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "Gb/s": 1e9, "GT/s": 1e9, "bits": 1,
+    "MB/s": 1e6, "MiB/s": 2**20, "GB/s": 1e9, "TB/s": 1e12, "Gb/s": 1e9, "GT/s": 1e9, "bits": 1,
     "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "days": 86400, "GPU-hours": 3600, "ns/m": 1e-9,
     "TFLOPS": 1e12, "PFLOPS": 1e15, "W": 1, "kW": 1e3, "MW": 1e6, "USD": 1, "USD/kWh": 1 / 3.6e6,
     "fraction": 1, "ratio": 1, "parts": 1, "lanes": 1, "links": 1, "ports": 1, "chips": 1, "hosts": 1, "GPUs": 1, "CPUs": 1,

@@ -15,8 +15,8 @@ WEIGHTINGS = ("relative", "equal")
 class Fit:
     """A fitted straight line time = latency_s + message_B / bandwidth_Bps and how well it holds.
 
-    `residual` is measured ÷ fitted − 1 of every point, in the order given; the standard errors are nan-free: None where the
-    number of points or a bound leaves none. `at_bound` is "latency" where the best line would have needed α < 0.
+    `residual` is measured ÷ fitted − 1 of every point, in the order given; standard errors are None where the number of
+    points or a bound leaves none. `at_bound` is "latency" where the best line would have needed α < 0.
     `r_squared` is the weighted share of the spread that the line explains.
     """
 
@@ -59,7 +59,8 @@ def _points(message_B, time_s) -> tuple[np.ndarray, np.ndarray]:
 
 def _weights(weights, times: np.ndarray) -> np.ndarray:
     if isinstance(weights, str):
-        return 1 / times**2 if one_of(_("weighting"), weights, WEIGHTINGS) == "relative" else np.ones_like(times)
+        relative = one_of(_("weighting"), weights, WEIGHTINGS) == "relative"
+        return (times.min() / times) ** 2 if relative else np.ones_like(times)
     given = np.atleast_1d(finite("weights", weights, at_least=0))
     if given.shape != times.shape:
         raise CourseError(
