@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
-from course_lib.fabric.rates import HOP_S, pcie_Bps
+from course_lib.fabric.rates import hop_s, pcie_Bps
 from course_lib.fabric.topology import Topology, assemble
 
 
@@ -19,6 +19,7 @@ def pcie_tree(
     acs: bool = False,
     own_cables: Sequence[tuple] = (),
     nvswitches: int = 0,
+    drawn_below: bool | None = None,
     bandwidth_Bps: float | None = None,
     socket_Bps: float | None = None,
 ) -> Topology:
@@ -35,6 +36,7 @@ def pcie_tree(
             the root complex and down again. Such a switch is drawn as two vertices, one for each way.
         own_cables: cables between GPUs (and NVSwitches, the vertices after the GPUs), as `assemble` takes them.
         nvswitches: how many vertices after the GPUs are NVSwitches.
+        drawn_below: draw the host side below the GPUs; None: where there are NVSwitches above.
         bandwidth_Bps: one direction of a slot; None: the line rate of the generation after coding.
         socket_Bps: one direction between two sockets; None: as much as one slot (assumed; it shows who shares it).
 
@@ -55,16 +57,14 @@ def pcie_tree(
         raise CourseError(_("acs is {value}; it has to be True or False.").format(value=repr(acs)))
     slot = pcie_Bps(generation) if bandwidth_Bps is None else bandwidth_Bps
     vertices = [("gpu", 0)] * n + [("nvswitch", 0)] * nvswitches
-    below = 0 if nvswitches else 0.0
     n_switches = -(-n // per) if per else 0
-    # With NVSwitches above the GPUs the host side is drawn below them.
-    sign = -1.0 if nvswitches else 1.0
+    sign = -1.0 if (bool(nvswitches) if drawn_below is None else drawn_below) else 1.0
     up = [len(vertices) + s for s in range(n_switches)]
-    vertices += [("pcie-switch", 0, (s + 0.5) / n_switches, below + sign) for s in range(n_switches)]
+    vertices += [("pcie-switch", 0, (s + 0.5) / n_switches, sign) for s in range(n_switches)]
     down = up
     if acs:
         down = [len(vertices) + s for s in range(n_switches)]
-        vertices += [("pcie-switch", 0, (s + 0.5) / n_switches, below + sign * 1.2) for s in range(n_switches)]
+        vertices += [("pcie-switch", 0, (s + 0.5) / n_switches, sign * 1.2) for s in range(n_switches)]
     cpu = [len(vertices) + c for c in range(sockets)]
     vertices += [("cpu", 0, (c + 0.5) / sockets, sign * 2) for c in range(sockets)]
     card = [len(vertices) + i for i in range(nics)]
@@ -74,25 +74,25 @@ def pcie_tree(
     devices = [(g, g, n) for g in range(n)] + [(card[i], i, nics) for i in range(nics)]
     for vertex, i, of in devices:
         if not per:
-            cables.append((vertex, cpu[i * sockets // of], "pcie", slot, HOP_S["pcie"], 1))
+            cables.append((vertex, cpu[i * sockets // of], "pcie", slot, hop_s("pcie"), 1))
         else:
             s = i // per if vertex < n else i * n_switches // of
             cables += _up_down(vertex, up[s], down[s], slot, acs)
     for s in range(n_switches):
         root = cpu[s * sockets // n_switches]
         if acs:
-            cables.append((up[s], root, "pcie", slot, HOP_S["pcie-switched"], 1, True))
-            cables.append((root, down[s], "pcie", slot, HOP_S["pcie-switched"], 1, True))
+            cables.append((up[s], root, "pcie", slot, hop_s("pcie-switched"), 1, True))
+            cables.append((root, down[s], "pcie", slot, hop_s("pcie-switched"), 1, True))
         else:
-            cables.append((up[s], root, "pcie", slot, HOP_S["pcie-switched"], 1))
+            cables.append((up[s], root, "pcie", slot, hop_s("pcie-switched"), 1))
     between = slot if socket_Bps is None else socket_Bps
-    cables += [(cpu[a], cpu[b], "smp", between, HOP_S["smp"], 1) for a in range(sockets) for b in range(a + 1, sockets)]
+    cables += [(cpu[a], cpu[b], "smp", between, hop_s("smp"), 1) for a in range(sockets) for b in range(a + 1, sockets)]
     main = tuple(dict.fromkeys(c[2] for c in own_cables)) or ("pcie", "smp")
     return assemble(name, vertices, cables, main_kinds=main)
 
 
 def _up_down(device: int, up: int, down: int, slot_Bps: float, acs: bool) -> list[tuple]:
-    hop = HOP_S["pcie-switched"]
+    hop = hop_s("pcie-switched")
     if not acs:
         return [(device, up, "pcie", slot_Bps, hop, 1)]
     return [(device, up, "pcie", slot_Bps, hop, 1, True), (down, device, "pcie", slot_Bps, hop, 1, True)]
@@ -110,5 +110,5 @@ def bridged_pairs(
     n = whole("n_gpus", n_gpus, at_least=2)
     if n % 2:
         raise CourseError(_("n_gpus is {n}; bridges join cards two by two, so it has to be even.").format(n=n))
-    bridges = [(a, a + 1, "nvlink", bandwidth_Bps, HOP_S["nvlink"], links_per_pair) for a in range(0, n, 2)]
+    bridges = [(a, a + 1, "nvlink", bandwidth_Bps, hop_s("nvlink"), links_per_pair) for a in range(0, n, 2)]
     return pcie_tree(name, n, own_cables=bridges, generation=generation, **tree)

@@ -1,41 +1,77 @@
-"""The widths and hop latencies that builders use: line rates from the hardware table, latencies with their basis."""
+"""The widths and hop latencies that builders use: line rates and measured latencies from the hardware table."""
+
+from functools import cache
 
 from course_lib.base.errors import one_of
+from course_lib.base.hardware import value
 
-# One direction of one link (NVLink: after line coding; PCIe: a slot of 16 lanes after line coding).
-_NVLINK_Bps = {1: 20e9, 2: 25e9, 3: 25e9, 4: 25e9, 5: 50e9, 6: 50e9}
-NVLINK_PER_GPU = {1: 4, 2: 6, 3: 12, 4: 18, 5: 18, 6: 36}
-_PCIE_GTps = {3: 8e9, 4: 16e9, 5: 32e9}
+# What is assumed, because no figure for a single hop is published.
+SWITCH_CROSSING_S = 0.1e-6  # through one NVSwitch; PCIe switches are sold with 0.105 to 0.115 µs
+SOCKET_CROSSING_S = 0.1e-6  # to the other CPU
+NETWORK_SWITCH_S = 0.25e-6  # one more network switch with its cable; sellers' figures run from 0.13 to 0.4 µs
+TORUS_HOP_S = 1.0e-6  # from chip to neighbouring chip
 
-# Latency of one hop in seconds. Few are published per hop; each line says what it is taken from.
-HOP_S = {
-    "nvlink": 1.6e-6,  # measured: small write between two linked GPUs of a DGX-1V
-    "nvlink-switched": 0.85e-6,  # assumed: half a direct link and half a switch crossing of 0.1 µs; two such hops make a pair
-    "nvlink-trunk": 0.1e-6,  # assumed: one more switch crossing
-    "c2c": 0.39e-6,  # half of the 0.77 µs that a load from a GH200's GPU to its CPU takes
-    "xgmi": 1.6e-6,  # assumed: as a direct NVLink
-    "ici": 1.0e-6,  # assumed: one hop of a TPU torus
-    "pcie": 0.29e-6,  # half of the 0.575 µs that a load over PCIe 5 takes, device to root complex
-    "pcie-switched": 0.2e-6,  # that and a switch's 0.115 µs (vendor's figure), over two hops
-    "smp": 0.1e-6,  # assumed: crossing to the other socket
-    "nic": 0.5e-6,  # card to first switch: with two PCIe hops a side this makes the 1.83 µs measured from GPU to GPU
-    "switch": 0.25e-6,  # assumed: one more network switch and its cable (published figures run from 0.13 to 0.4 µs)
-}
+HOPS = (
+    "nvlink",
+    "nvlink-switched",
+    "nvlink-trunk",
+    "c2c",
+    "xgmi",
+    "ici",
+    "pcie",
+    "pcie-switched",
+    "smp",
+    "nic",
+    "switch",
+)
 
 
-def nvlink_Bps(generation: int) -> float:
-    """Return one direction of one NVLink of a generation 1 … 6 (6 as announced: a 36th of the GPU's total).
+@cache
+def hop_s(hop: str) -> float:
+    """Return the latency of one hop, in seconds.
 
-    >>> nvlink_Bps(4) * NVLINK_PER_GPU[4]
-    450000000000.0
+    A direct NVLink is the small write measured on a DGX-1V; a hop to an NVSwitch is half of that and half a crossing,
+    so that two make a pair. A hop of C2C or PCIe is half of the load that was measured over it. The hop from a card
+    to its switch is what makes two PCIe hops a side and two of these the latency measured from GPU to GPU over
+    InfiniBand. The rest is assumed, above.
+
+    >>> f"{hop_s('nvlink') * 1e6:.2f} {2 * hop_s('nvlink-switched') * 1e6:.2f} {hop_s('pcie') * 1e6:.2f}"
+    '1.60 1.70 0.30'
     """
-    return _NVLINK_Bps[int(one_of("NVLink generation", str(generation), map(str, _NVLINK_Bps)))]
+    hop = one_of("kind of hop", hop, HOPS)
+    direct_s = value("nvlink2", "latency_s")
+    pcie_s = value("pcie5", "load_s") / 2
+    to_switch_s = (pcie_s + value("pcie5", "switch_hop_s")) / 2
+    return {
+        "nvlink": direct_s,
+        "nvlink-switched": (direct_s + SWITCH_CROSSING_S) / 2,
+        "nvlink-trunk": SWITCH_CROSSING_S,
+        "c2c": value("c2c", "load_s") / 2,
+        "xgmi": direct_s,
+        "ici": TORUS_HOP_S,
+        "pcie": pcie_s,
+        "pcie-switched": to_switch_s,
+        "smp": SOCKET_CROSSING_S,
+        "nic": value("ib-edr", "latency_s") / 2 - 2 * to_switch_s,
+        "switch": NETWORK_SWITCH_S,
+    }[hop]
 
 
-def pcie_Bps(generation: int, lanes: int = 16) -> float:
-    """Return one direction of a PCIe slot, generation 3 … 5, after 128b/130b line coding and before packet headers.
+@cache
+def nvlink_Bps(generation: int) -> float:
+    """Return one direction of one NVLink of a generation 1 … 5, after line coding.
+
+    >>> nvlink_Bps(4)
+    25000000000.0
+    """
+    return value("nvlink" + one_of("NVLink generation", str(generation), list("12345")), "link_Bps")
+
+
+@cache
+def pcie_Bps(generation: int) -> float:
+    """Return one direction of a 16-lane PCIe slot of generation 3 … 7, after line coding and before packet headers.
 
     >>> round(pcie_Bps(5) / 1e9, 1)
     63.0
     """
-    return _PCIE_GTps[int(one_of("PCIe generation", str(generation), map(str, _PCIE_GTps)))] * lanes / 8 * 128 / 130
+    return value("pcie" + one_of("PCIe generation", str(generation), list("34567")), "line_Bps")

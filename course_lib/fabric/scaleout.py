@@ -1,15 +1,14 @@
 """Clusters: one kind of host many times, joined by rails or leaves, spines and cores."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.fabric.clos import Clos, Place, climb, clos
-from course_lib.fabric.rates import HOP_S, pcie_Bps
-from course_lib.fabric.routes import Routes, gather, plan_routes, routes, searched
+from course_lib.fabric.clos import Clos, clos
+from course_lib.fabric.clusterroutes import ClusterPlan, leaf_of
+from course_lib.fabric.rates import hop_s, pcie_Bps
+from course_lib.fabric.routes import routes
 from course_lib.fabric.topology import (
     LINK_KINDS,
     VERTEX_KINDS,
@@ -20,21 +19,6 @@ NIC, LEAF, SPINE, CORE = (VERTEX_KINDS.index(k) for k in ("nic", "leaf", "spine"
 CROSSINGS = ("spine", "host")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusterPlan:
-    """What routes of a cluster are computed from: one host as a template, the network's sizes, where links begin."""
-
-    template: Topology
-    net: Clos
-    cross_rail: str  # "spine": the sender's own card and the spine; "host": over NVLink to the receiver's rail first
-    card_of: NDArray  # (template vertices,) card, counted from 0, that a vertex sends and receives through
-    first_card: int  # vertex numbers
-    first_leaf: int
-    first_spine: int
-    first_core: int
-    link: dict[str, int]  # first link of each family
-
-
 def cluster(
     host: Topology,
     n_hosts: int,
@@ -42,6 +26,7 @@ def cluster(
     nics_per_host: int = 8,
     bandwidth_Bps: float = 50e9,
     latency_s: float | None = None,
+    switch_latency_s: float | None = None,
     oversubscription: float = 1.0,
     attach: str = "rail",
     cross_rail: str = "spine",
@@ -62,7 +47,8 @@ def cluster(
         nics_per_host: cards of a host; GPU i uses card i · nics // gpus. Ignored when the host has cards.
         bandwidth_Bps: of one card, one direction, and of every cable of the network.
         latency_s: between two GPUs of different hosts under one leaf, all hops together; None: the sum of usual hops.
-            Further switches add their hop.
+            Further switches add their hops.
+        switch_latency_s: of each hop between switches; None: the usual one.
         oversubscription: at the leaves. The uplinks together carry exactly down / ratio: where the ratio does not
             divide the ports, each is taken a little slower.
         attach: `rail` (card i of each host on leaf i) or `leaf` (a host's cards together).
@@ -138,14 +124,15 @@ def cluster(
     spine, way = np.divmod(np.arange(net.n_spines * net.spine_uplinks), max(1, net.spine_uplinks))
     core_of_way = spine % max(1, net.spines_per_pod) * net.cores_per_group + way // max(1, net.cables_per_core)
     uplink_Bps = beta * _down_ports(net) / (net.oversubscription * max(1, net.uplinks))
-    card_s = HOP_S["nic"] if total_s is None else _card_latency_s(template, card, total_s)
+    switch_s = hop_s("switch") if switch_latency_s is None else finite("switch_latency_s", switch_latency_s, at_least=0)
+    card_s = hop_s("nic") if total_s is None else _card_latency_s(template, card, total_s)
     families = [
         ("card_up", cards.ravel(), leaf_of_card.ravel(), beta, card_s),
         ("card_down", leaf_of_card.ravel(), cards.ravel(), beta, card_s),
-        ("leaf_up", leaf + first_leaf, spine_of_uplink + first_spine, uplink_Bps, HOP_S["switch"]),
-        ("leaf_down", spine_of_uplink + first_spine, leaf + first_leaf, uplink_Bps, HOP_S["switch"]),
-        ("spine_up", spine + first_spine, core_of_way + first_core, uplink_Bps, HOP_S["switch"]),
-        ("spine_down", core_of_way + first_core, spine + first_spine, uplink_Bps, HOP_S["switch"]),
+        ("leaf_up", leaf + first_leaf, spine_of_uplink + first_spine, uplink_Bps, switch_s),
+        ("leaf_down", spine_of_uplink + first_spine, leaf + first_leaf, uplink_Bps, switch_s),
+        ("spine_up", spine + first_spine, core_of_way + first_core, uplink_Bps, switch_s),
+        ("spine_down", core_of_way + first_core, spine + first_spine, uplink_Bps, switch_s),
     ]
     first_link, at = {}, h * n_local
     for key, ends_up, *_rest in families:
@@ -186,16 +173,6 @@ def cluster(
     )
 
 
-def leaf_of(net: Clos, host: NDArray, card: NDArray) -> NDArray:
-    """Return the leaf, counted from 0, that a card of a host is plugged into.
-
-    >>> leaf_of(clos(64), 33, 2)
-    10
-    """
-    block = host // net.hosts_per_block
-    return block * net.nics_per_host + card if net.attach == "rail" else block + 0 * card
-
-
 def _down_ports(net: Clos) -> int:
     return net.hosts_per_block * (1 if net.attach == "rail" else net.nics_per_host)
 
@@ -214,7 +191,7 @@ def _with_cards(host: Topology, nics_per_host: int, bandwidth_Bps: float, latenc
     if host.plan is not None:
         raise CourseError(_("{name} routes by itself; it cannot be the host of a cluster.").format(name=host.name))
     slot = max(pcie_Bps(5), bandwidth_Bps)
-    hop_s = 2 * HOP_S["pcie-switched"] if latency_s is None else min(2 * HOP_S["pcie-switched"], latency_s / 4)
+    way_s = 2 * hop_s("pcie-switched") if latency_s is None else min(2 * hop_s("pcie-switched"), latency_s / 4)
     pairs = [(i, i * m // g) for i in range(g)] if m <= g else [(j * g // m, j) for j in range(m)]
     gpu, card = np.array(pairs).T
     ends_up = np.stack([gpu, card + host.n_vertices], 1)
@@ -232,7 +209,7 @@ def _with_cards(host: Topology, nics_per_host: int, bandwidth_Bps: float, latenc
         np.r_[host.src, both[:, 0]].astype(np.int32),
         np.r_[host.dst, both[:, 1]].astype(np.int32),
         np.r_[host.bandwidth_Bps, np.full(n, slot)],
-        np.r_[host.latency_s, np.full(n, hop_s)],
+        np.r_[host.latency_s, np.full(n, way_s)],
         np.r_[host.link_kind, np.full(n, LINK_KINDS.index("pcie"))].astype(np.uint8),
         np.r_[host.parallel, np.ones(n)].astype(np.int16),
         host.main_kinds,
@@ -255,94 +232,3 @@ def _card_latency_s(template: Topology, card: NDArray, latency_s: float) -> floa
 def _card_of(template: Topology, m: int) -> NDArray[np.int64]:
     of_kind = np.bincount(template.kind, minlength=len(VERTEX_KINDS))[template.kind]
     return template.ordinal.astype(np.int64) * m // of_kind
-
-
-def _ends(plan: ClusterPlan, vertex: NDArray) -> tuple[NDArray, NDArray]:
-    """Return (host, local vertex) of each vertex, (-1, -1) for switches of the network."""
-    g, v = plan.template.n_gpus, plan.template.n_vertices
-    n_gpus = plan.net.n_hosts * g
-    rest = np.maximum(vertex - n_gpus, 0)
-    gpu, network = vertex < n_gpus, vertex >= plan.first_leaf
-    host = np.where(gpu, vertex // g, rest // max(1, v - g))
-    local = np.where(gpu, vertex % g, g + rest % max(1, v - g))
-    return np.where(network, -1, host), np.where(network, -1, local)
-
-
-def _place(plan: ClusterPlan, vertex: NDArray, host: NDArray, card: NDArray) -> Place:
-    """Return where the ends stand: hosts at their card, switches where they are."""
-    net = plan.net
-    level = 0 + (host < 0) * (1 + (vertex >= plan.first_spine) + (vertex >= plan.first_core))
-    leaf = np.where(
-        level == 0, leaf_of(net, np.maximum(host, 0), card), np.where(level == 1, vertex - plan.first_leaf, -1)
-    )
-    per_pod = max(1, net.spines_per_pod)
-    spine_number, core_number = vertex - plan.first_spine, vertex - plan.first_core
-    per_group = max(1, net.cores_per_group)
-    spine = np.where(level == 2, spine_number % per_pod, np.where(level == 3, core_number // per_group, -1))
-    pod = np.where(level <= 1, leaf // net.leaves_per_pod, np.where(level == 2, spine_number // per_pod, -1))
-    core = np.where(level == 3, core_number % per_group, -1)
-    port = host % net.hosts_per_block * (1 if net.attach == "rail" else net.nics_per_host)
-    port = port if net.attach == "rail" else port + card
-    return Place(level, leaf, spine, pod, core, np.where(level == 0, port, vertex))
-
-
-@plan_routes.register
-def _cluster_routes(
-    plan: ClusterPlan, topology: Topology, src: NDArray, dst: NDArray, choice: str, seed: int
-) -> Routes:
-    """Inside a host as its template routes; between hosts from card to card, up and down the network."""
-    (host_a, a), (host_b, b) = _ends(plan, src), _ends(plan, dst)
-    inside = (host_a == host_b) & (host_a >= 0) & (src != dst)
-    pieces = [_local(plan, np.flatnonzero(inside), host_a[inside], a[inside], b[inside], 1.0)]
-    across = np.flatnonzero(~inside & (src != dst))
-    if len(across) == 0:
-        return gather(topology, len(src), pieces)
-    host_a, a, host_b, b, src, dst, n_pairs = *(x[across] for x in (host_a, a, host_b, b, src, dst)), len(src)
-    m, g, net = plan.net.nics_per_host, plan.template.n_gpus, plan.net
-    lanes = max(1, m // g)
-    for lane in range(lanes):
-        card_a, card_b = (
-            np.where((x >= 0) & (x < g), plan.card_of[x] + lane, plan.card_of[x]) if lanes > 1 else plan.card_of[x]
-            for x in (a, b)
-        )
-        # To another rail over the sender's own host: first to the GPU that stands where the receiver does.
-        leave = a.copy()
-        if plan.cross_rail == "host":
-            turn = (a >= 0) & (a < g) & (b >= 0) & (b < g) & (card_a != card_b)
-            leave, card_a = np.where(turn, b, a), np.where(turn, card_b, card_a)
-            pieces.append(_local(plan, across[turn], host_a[turn], a[turn], leave[turn], 1 / lanes))
-        here = (host_a >= 0) & (leave != plan.first_card + card_a)
-        first_card = plan.first_card + card_a
-        pieces.append(_local(plan, across[here], host_a[here], leave[here], first_card[here], 1 / lanes))
-        up = np.flatnonzero(host_a >= 0)
-        pieces.append(_each(across, up, plan.link["card_up"] + host_a[up] * m + card_a[up], 1, 1 / lanes))
-        runs = climb(
-            net,
-            _place(plan, src, host_a, card_a),
-            _place(plan, dst, host_b, card_b),
-            src * lanes + lane,
-            dst,
-            choice,
-            seed,
-        )
-        for key, (which, first, count) in runs.items():
-            pieces.append(_each(across, which, plan.link[key] + first, count, 1 / lanes / np.maximum(count, 1)))
-        down = np.flatnonzero(host_b >= 0)
-        pieces.append(_each(across, down, plan.link["card_down"] + host_b[down] * m + card_b[down], 1, 1 / lanes))
-        there = (host_b >= 0) & (b != plan.first_card + card_b)
-        last_card = plan.first_card + card_b
-        pieces.append(_local(plan, across[there], host_b[there], last_card[there], b[there], 1 / lanes))
-    return gather(topology, n_pairs, pieces)
-
-
-def _each(across: NDArray, which: NDArray, first: NDArray, count: NDArray | int, share: NDArray | float) -> tuple:
-    return across[which], first, np.broadcast_to(count, len(which)), np.broadcast_to(share, len(which))
-
-
-def _local(plan: ClusterPlan, pair: NDArray, host: NDArray, a: NDArray, b: NDArray, share: float) -> tuple:
-    """Return the runs inside hosts: each distinct pair of places is searched once in the template."""
-    n = plan.template.n_vertices
-    distinct, which = np.unique(a * n + b, return_inverse=True)
-    found = searched(plan.template, distinct // n, distinct % n, "adaptive", 0).take(which)
-    entry = found.pair
-    return pair[entry], found.first + host[entry] * plan.template.n_links, found.count, found.share * share

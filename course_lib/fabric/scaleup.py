@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.fabric.rates import HOP_S, nvlink_Bps
+from course_lib.fabric.rates import hop_s, nvlink_Bps
 from course_lib.fabric.topology import Topology, assemble
 
 # NVLinks between the GPU pairs of a DGX-1, as `nvidia-smi topo -m` prints them. P100: each quad full, and i to i + 4.
@@ -27,7 +27,7 @@ def nvswitch_box(
     bandwidth_Bps: float,
     *,
     merged: bool = False,
-    latency_s: float = 2 * HOP_S["nvlink-switched"],
+    latency_s: float | None = None,
 ) -> Topology:
     """Return a domain whose GPUs all reach every switch chip: HGX A100 to B200, NVL72.
 
@@ -38,7 +38,7 @@ def nvswitch_box(
         bandwidth_Bps: one direction of one link.
         merged: draw all chips as one vertex. Traffic is striped over the chips in fixed parts, so nothing about
             speed changes; a sum inside "the switch" then has one place, and large clusters stay small.
-        latency_s: from GPU to GPU through one switch.
+        latency_s: from GPU to GPU through one switch; None: the usual two hops.
 
     Raises:
         CourseError: no switch, no GPU, or a width that is not a whole number of links.
@@ -51,7 +51,7 @@ def nvswitch_box(
     if not widths:
         raise CourseError(_("links_per_switch is empty; a switched box needs at least one switch."))
     widths = [sum(widths)] if merged else widths
-    half = finite("latency_s", latency_s, at_least=0) / 2
+    half = hop_s("nvlink-switched") if latency_s is None else finite("latency_s", latency_s, at_least=0) / 2
     vertices = [("gpu", 0)] * n + [("nvswitch", 0)] * len(widths)
     cables = [(g, n + s, "nvlink", bandwidth_Bps, half, w) for g in range(n) for s, w in enumerate(widths)]
     return assemble(name, vertices, cables, main_kinds=("nvlink",))
@@ -67,7 +67,7 @@ def two_board_box(name: str, gpus_per_board: int, planes: int, trunk_links: int,
     per, planes = whole("gpus_per_board", gpus_per_board, at_least=1), whole("planes", planes, at_least=1)
     n = 2 * per
     vertices = [("gpu", 0)] * n + [("nvswitch", 0)] * (2 * planes)
-    hop, trunk = HOP_S["nvlink-switched"], HOP_S["nvlink-trunk"]
+    hop, trunk = hop_s("nvlink-switched"), hop_s("nvlink-trunk")
     cables = [
         (g, n + planes * (g // per) + p, "nvlink", bandwidth_Bps, hop, 1) for g in range(n) for p in range(planes)
     ]
@@ -77,7 +77,7 @@ def two_board_box(name: str, gpus_per_board: int, planes: int, trunk_links: int,
 
 def mesh_cables(pairs: Sequence[tuple[int, int, int]], bandwidth_Bps: float, kind: str = "nvlink") -> list[tuple]:
     """Return cables for GPU pairs `(a, b, links)`, each link `bandwidth_Bps` one way."""
-    return [(a, b, kind, bandwidth_Bps, HOP_S[kind], links) for a, b, links in pairs if links]
+    return [(a, b, kind, bandwidth_Bps, hop_s(kind), links) for a, b, links in pairs if links]
 
 
 def all_pairs(n_gpus: int, links: int) -> list[tuple[int, int, int]]:
@@ -155,7 +155,7 @@ def grace_hosts(
     vertices = [("gpu", 0)] * n + [("nvswitch", 0)] * len(others)
     first_cpu = len(vertices)
     vertices += [("cpu", 0, (c + 0.5) / n_cpus, -1.0) for c in range(n_cpus)]
-    cables = [(g, first_cpu + g // per, "c2c", c2c_Bps, HOP_S["c2c"], 1) for g in range(n)]
+    cables = [(g, first_cpu + g // per, "c2c", c2c_Bps, hop_s("c2c"), 1) for g in range(n)]
     if nvlink is not None:
         for k in range(0, nvlink.n_links, 2):
             width = int(nvlink.parallel[k])

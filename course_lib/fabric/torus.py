@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
-from course_lib.fabric.rates import HOP_S
+from course_lib.fabric.rates import hop_s
 from course_lib.fabric.routes import Routes, gather, mix, plan_routes
 from course_lib.fabric.topology import LINK_KINDS, Topology
 
@@ -29,7 +29,7 @@ class TorusPlan:
 
 
 def torus(
-    name: str, dims: Sequence[int], bandwidth_Bps: float, *, wrap: bool = True, latency_s: float = HOP_S["ici"]
+    name: str, dims: Sequence[int], bandwidth_Bps: float, *, wrap: bool = True, latency_s: float | None = None
 ) -> Topology:
     """Return a 1D to 4D torus (or open mesh, `wrap=False`) of chips.
 
@@ -38,7 +38,7 @@ def torus(
         dims: chips along each dimension; the last varies fastest in the numbering.
         bandwidth_Bps: one direction of one link to a neighbour.
         wrap: close every line to a ring. A ring of two is one link, not two.
-        latency_s: of one hop.
+        latency_s: of one hop; None: 1 µs (assumed).
 
     Raises:
         CourseError: no dimension, or more than four.
@@ -49,7 +49,8 @@ def torus(
     dims = tuple(whole("dims", k, at_least=1) for k in dims)
     if not 1 <= len(dims) <= 4:
         raise CourseError(_("dims is {dims}; a torus here has one to four dimensions.").format(dims=dims))
-    beta, alpha = finite("bandwidth_Bps", bandwidth_Bps, above=0), finite("latency_s", latency_s, at_least=0)
+    beta = finite("bandwidth_Bps", bandwidth_Bps, above=0)
+    alpha = hop_s("ici") if latency_s is None else finite("latency_s", latency_s, at_least=0)
     n = math.prod(dims)
     src, dst, first, total = [], [], [], 0
     grid = np.arange(n, dtype=np.int32).reshape(dims)
