@@ -12,6 +12,7 @@ from course_lib.comm.meaning import REDUCING, initial_state, owner
 from course_lib.comm.schedule import Moves, Schedule
 
 MAX_MOVES = 20_000_000  # chunks moved in all; beyond it a run would take minutes
+MAX_REPEATS = 200_000
 MAX_CELLS = 1 << 27  # numbers held while proving or running
 MANY = 1 << 14  # contributions are counted up to here, so that no wrong count can wrap round to a right one
 
@@ -57,7 +58,8 @@ def acts(schedule: Schedule, filled: NDArray[np.bool_] | None = None) -> Iterato
     Errors: ScheduleError with the step, repeat, transfer, node and chunk.
     """
     chunks, n_slots = schedule.chunks, schedule.n_nodes * schedule.chunks
-    if sum(step.chunk_moves for step in schedule.steps) > MAX_MOVES or n_slots > MAX_CELLS:
+    moves = sum(float(np.dot(step.count.astype(float), step.width)) for step in schedule.steps)
+    if moves > MAX_MOVES or n_slots > MAX_CELLS or schedule.repeats > MAX_REPEATS:
         raise CourseError(_("This schedule is too large to be carried out chunk by chunk; time it instead."))
     filled = np.zeros(n_slots, dtype=bool) if filled is None else filled
     start = (owner(schedule.op, schedule.n_ranks, chunks, schedule.root) + 1)[None, :]

@@ -143,6 +143,10 @@ def _two_levels(op: str, inner: Schedule, outer: Schedule, inner_first: bool) ->
     d, m = outer.n_ranks, inner.n_ranks
     if inner.chunks != m or outer.chunks != d:
         raise CourseError(_("Both parts of a hierarchical {op} need one chunk per rank; use pipeline=1.").format(op=op))
+    if d * sum(len(step) for step in inner.steps) * d > 1 << 24:
+        raise CourseError(
+            _("A hierarchical {op} over {d} domains has too many transfers to be built.").format(op=op, d=d)
+        )
     nodes = _Nodes(d, m)
     inner_map = np.repeat(nodes.map(inner, nodes.inner, 0), d, axis=0)  # group (D, E): domain D works on block E
     inside = lift(inner, inner_map, np.tile(np.arange(d) * m, d))

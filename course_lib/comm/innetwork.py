@@ -4,13 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from course_lib.base.errors import whole
+from course_lib.base.errors import CourseError, whole
+from course_lib.base.language import _
+from course_lib.comm.direct import MAX_RANKS
 from course_lib.comm.schedule import Schedule, Step
 
 ADDER, COPIER = 0, 1  # NVLS uses the switch twice: once it adds, once it copies; two nodes at one place
 
 
-def _sizes(n_ranks: int, pipeline: int) -> tuple[int, int]:
+def _sizes(n_ranks: int, pipeline: int, pairs: bool = False) -> tuple[int, int]:
+    if pairs and n_ranks > MAX_RANKS and pipeline > 1:
+        raise CourseError(
+            _("In {k} pieces this needs {n}² transfers; on more than {most} ranks use pipeline=1.").format(
+                k=pipeline, n=n_ranks, most=MAX_RANKS
+            )
+        )
     return whole("n_ranks", n_ranks, at_least=1), whole("pipeline", pipeline, at_least=1)
 
 
@@ -51,7 +59,7 @@ def nvls_reduce_scatter(n_ranks: int, *, pipeline: int = 1) -> Schedule:
     >>> float(nvls_reduce_scatter(8).sent_B(8.0)[0]), float(nvls_reduce_scatter(8).received_B(8.0)[0])
     (8.0, 1.0)
     """
-    n, pieces = _sizes(n_ranks, pipeline)
+    n, pieces = _sizes(n_ranks, pipeline, pairs=True)
     rank = np.arange(n)
     pull = (np.full(n, n), rank, rank * pieces, False, 1)
     if n == 1:
@@ -73,7 +81,7 @@ def nvls_all_gather(n_ranks: int, *, pipeline: int = 1) -> Schedule:
     >>> float(nvls_all_gather(8).sent_B(8.0)[0])
     1.0
     """
-    n, pieces = _sizes(n_ranks, pipeline)
+    n, pieces = _sizes(n_ranks, pipeline, pairs=True)
     if n == 1:
         return Schedule("all_gather", 1, 1, 1, (), "in-network")
     rank = np.arange(n)
@@ -167,19 +175,47 @@ def sharp_all_reduce(n_ranks: int, *, radix: int | Sequence[int] = 32, pipeline:
     >>> pushed.n_nodes - 64, pushed.repeats, float(pushed.sent_B(1.0)[0]), float(pushed.received_B(1.0)[0])
     (9, 7, 1.0, 1.0)
     """
+    return _sharp("all_reduce", n_ranks, 0, radix, pipeline)
+
+
+def sharp_reduce(n_ranks: int, *, root: int = 0, radix: int | Sequence[int] = 32, pipeline: int = 4) -> Schedule:
+    """Push up as in the all-reduce, then down the one path to the root.
+
+    >>> float(sharp_reduce(64, radix=8).received_B(1.0)[:64].sum())
+    1.0
+    """
+    return _sharp("reduce", n_ranks, root, radix, pipeline)
+
+
+def sharp_broadcast(n_ranks: int, *, root: int = 0, radix: int | Sequence[int] = 32, pipeline: int = 4) -> Schedule:
+    """Up the one path from the root, then copied down to everybody else.
+
+    >>> float(sharp_broadcast(64, radix=8).sent_B(1.0)[:64].sum())
+    1.0
+    """
+    return _sharp("broadcast", n_ranks, root, radix, pipeline)
+
+
+def _sharp(op: str, n_ranks: int, root: int, radix: int | Sequence[int], pipeline: int) -> Schedule:
     n, pieces = _sizes(n_ranks, pipeline)
+    root = whole("root", root, at_least=0, at_most=n - 1)
     if n == 1:
-        return Schedule("all_reduce", 1, 1, 1, (), "sharp")
+        return Schedule(op, 1, 1, 1, (), "sharp")
     below, above, level, under, depth = _climb(n, radix)
-    top = int(level.max())
+    top, path, at = int(level.max()), np.zeros(below.size, dtype=bool), root
+    for _level in range(top + 1):
+        edge = int(np.flatnonzero(below == at)[0])
+        path[edge], at = True, above[edge]
+    everything = np.ones(below.size, dtype=bool)
+    up, down = {"all_reduce": (everything, everything), "reduce": (everything, path), "broadcast": (path, ~path)}[op]
     step = Step(
-        src=np.concatenate([below, above]),
-        dst=np.concatenate([above, below]),
+        src=np.concatenate([below[up], above[down]]),
+        dst=np.concatenate([above[up], below[down]]),
         chunk=0,
-        reduce=np.repeat([True, False], below.size),
-        first=np.concatenate([level, 2 * top + 1 - level]),
+        reduce=np.repeat([op != "broadcast", False], [up.sum(), down.sum()]),
+        first=np.concatenate([level[up], 2 * top + 1 - level[down]]),
         count=pieces,
         shift=1,
         window=pieces,
     )
-    return Schedule("all_reduce", n, n + under.size, pieces, (step,), "sharp", 0, under, depth)
+    return Schedule(op, n, n + under.size, pieces, (step,), "sharp", root, under, depth)

@@ -1,14 +1,13 @@
 """Registry: the algorithms by name; `build` is how everybody else gets a schedule."""
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.comm import direct, halving, hierarchical, innetwork, ring, tree
 from course_lib.comm.meaning import ROOTED, canonical_op
 from course_lib.comm.schedule import Schedule
-
-PIPELINE = 4  # pieces, where an algorithm has a pipeline and nothing is asked for
 
 _BUILD: dict[str, dict[str, Callable[..., Schedule]]] = {
     "all_reduce": {
@@ -38,6 +37,7 @@ _BUILD: dict[str, dict[str, Callable[..., Schedule]]] = {
         "binomial": tree.binomial_broadcast,
         "direct": direct.broadcast,
         "in-network": innetwork.nvls_broadcast,
+        "sharp": innetwork.sharp_broadcast,
     },
     "reduce": {
         "ring": ring.reduce,
@@ -45,17 +45,17 @@ _BUILD: dict[str, dict[str, Callable[..., Schedule]]] = {
         "binomial": tree.binomial_reduce,
         "direct": direct.reduce,
         "in-network": innetwork.nvls_reduce,
+        "sharp": innetwork.sharp_reduce,
     },
     "all_to_all": {"direct": direct.all_to_all},
     "send_recv": {"direct": direct.send_recv},
     "scatter": {"direct": direct.scatter},
     "gather": {"direct": direct.gather},
 }
+_SWITCHED = {innetwork.sharp_all_reduce, innetwork.sharp_broadcast, innetwork.sharp_reduce}
 _PIPELINED = {
-    ring.broadcast, ring.reduce, tree.all_reduce, tree.broadcast, tree.reduce, innetwork.nvls_all_reduce,
-    innetwork.nvls_reduce_scatter, innetwork.nvls_all_gather, innetwork.nvls_broadcast, innetwork.nvls_reduce,
-    innetwork.sharp_all_reduce,
-}  # fmt: skip
+    builder for table in _BUILD.values() for builder in table.values() if "pipeline" in signature(builder).parameters
+}
 _SAME = {
     "nvls": "in-network",
     "double-tree": "tree",
@@ -142,7 +142,8 @@ def build(
     """Build the schedule of a collective with a named algorithm.
 
     ranks_per_domain: for hierarchical algorithms, ranks in one domain (box, rack); domains are consecutive ranks.
-    pipeline: pieces, for algorithms that have a pipeline (4 unless given; ignored by the others). root: for broadcast,
+    pipeline: pieces, for algorithms that have a pipeline (4 unless given, but 1 for in-network reduce-scatter and
+    all-gather; ignored by algorithms without one). root: for broadcast,
     reduce, scatter and gather. radix: what hangs under one switch, for "sharp".
 
     Errors: CourseError for unknown names (with the nearest), domains that are not full, or too many ranks for n² transfers.
@@ -154,7 +155,7 @@ def build(
     """
     op, n = canonical_op(op), whole("n_ranks", n_ranks, at_least=1)
     name = algorithm_name(op, algorithm)
-    pieces = PIPELINE if pipeline is None else whole("pipeline", pipeline, at_least=1)
+    pieces = None if pipeline is None else whole("pipeline", pipeline, at_least=1)
     root = whole("root", root, at_least=0, at_most=n - 1)
     if not name.startswith("hierarchical-"):
         return _flat(op, n, name, pieces, root, radix)
@@ -168,10 +169,6 @@ def build(
     if op == "all_reduce":
         sharded = inner in _BUILD["reduce_scatter"]
         ends = ("reduce_scatter", "all_gather") if sharded else ("reduce", "broadcast")
-        if not sharded and inner not in _BUILD["reduce"]:
-            raise CourseError(
-                _("{inner} cannot work inside a domain: it has no reduce of its own.").format(inner=inner)
-            )
         one = 1 if sharded else pieces  # the parts follow one another, so a pipeline inside a shard gains nothing
         before, after = (_flat(end, m, inner, one, 0, radix) for end in ends)
         return hierarchical.all_reduce(before, _flat(op, d, outer, pieces, 0, radix), after)
@@ -181,11 +178,11 @@ def build(
     return getattr(hierarchical, op)(_flat(op, m, inner, 1, 0, radix), _flat(op, d, outer, 1, 0, radix))
 
 
-def _flat(op: str, n: int, name: str, pieces: int, root: int, radix: int | Sequence[int]) -> Schedule:
+def _flat(op: str, n: int, name: str, pieces: int | None, root: int, radix: int | Sequence[int]) -> Schedule:
     builder = _BUILD[op][name]
     options = {"root": root} if op in ROOTED else {}
-    if builder in _PIPELINED:
+    if builder in _PIPELINED and pieces is not None:
         options["pipeline"] = pieces
-    if builder is innetwork.sharp_all_reduce:
+    if builder in _SWITCHED:
         options["radix"] = radix
     return builder(n, **options)

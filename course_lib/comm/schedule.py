@@ -10,7 +10,7 @@ from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.comm.lifting import lift
 from course_lib.comm.meaning import buffers_B, canonical_op
-from course_lib.comm.step import ARRAYS, IntArray, Moves, Step, whole_array
+from course_lib.comm.step import ARRAYS, MOST, IntArray, Moves, Step, whole_array
 
 __all__ = ["Moves", "Schedule", "Step", "blocks_of", "lift"]
 
@@ -54,9 +54,9 @@ class Schedule:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "op", canonical_op(self.op))
-        put(self, "n_ranks", whole("n_ranks", self.n_ranks, at_least=1))
-        put(self, "n_nodes", whole("n_nodes", self.n_nodes, at_least=self.n_ranks))
-        put(self, "chunks", whole("chunks", self.chunks, at_least=1))
+        put(self, "n_ranks", whole("n_ranks", self.n_ranks, at_least=1, at_most=1 << 31))
+        put(self, "n_nodes", whole("n_nodes", self.n_nodes, at_least=self.n_ranks, at_most=1 << 32))
+        put(self, "chunks", whole("chunks", self.chunks, at_least=1, at_most=MOST))
         put(self, "root", whole("root", self.root, at_least=0, at_most=self.n_ranks - 1))
         put(self, "steps", tuple(self.steps))
         n_switches = self.n_nodes - self.n_ranks
@@ -175,12 +175,12 @@ class Schedule:
         return buffers_B(self.op, finite("message_B", message_B, at_least=0, unit="B"), self.n_ranks) / self.chunks
 
     def sent_B(self, message_B: float) -> NDArray[np.float64]:
-        """Bytes that each node sends, shape (n_nodes,)."""
-        return self._moved(lambda step: step.src) * self.chunk_B(message_B)
+        """Bytes that each node sends, shape (n_nodes,), or (…, n_nodes) for an array of messages."""
+        return np.multiply.outer(self.chunk_B(message_B), self._moved(lambda step: step.src))
 
     def received_B(self, message_B: float) -> NDArray[np.float64]:
-        """Bytes that each node receives, shape (n_nodes,)."""
-        return self._moved(lambda step: step.dst) * self.chunk_B(message_B)
+        """Bytes that each node receives, shape (n_nodes,), or (…, n_nodes) for an array of messages."""
+        return np.multiply.outer(self.chunk_B(message_B), self._moved(lambda step: step.dst))
 
     def _moved(self, end) -> NDArray[np.float64]:
         moved = np.zeros(self.n_nodes)

@@ -13,6 +13,8 @@ BoolArray = NDArray[np.bool_]
 
 ARRAYS = ("src", "dst", "chunk", "reduce", "width", "first", "count")
 _LEAST = {"src": 0, "dst": 0, "chunk": 0, "width": 1, "first": 0, "count": 1}
+MOST = 1 << 40  # of any number in a step: products of two stay within 64 bits where they are formed
+MOST_REPEATS = 1 << 22
 
 
 def whole_array(name: str, value: object) -> IntArray:
@@ -74,6 +76,13 @@ class Step:
                         name=name, value=int(array.min()), bound=_LEAST[name]
                     )
                 )
+            most = MOST_REPEATS if name in ("first", "count") else MOST
+            if array.size and int(array.max()) > most:
+                raise CourseError(
+                    _("{name} of a step is {value}; it can be at most {most}.").format(
+                        name=name, value=int(array.max()), most=most
+                    )
+                )
             array = np.broadcast_to(array, (size,))
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -82,7 +91,11 @@ class Step:
             if self.shift:
                 raise CourseError(_("A step with a shift needs a window: the block within which its chunks move."))
             object.__setattr__(self, "window", 1 + int((self.chunk + self.width).max(initial=1)))
-        object.__setattr__(self, "window", whole("window", self.window, at_least=1))
+        object.__setattr__(self, "window", whole("window", self.window, at_least=1, at_most=4 * MOST))
+        if abs(self.shift) > self.window:
+            object.__setattr__(self, "shift", self.shift % self.window)
+        if self.shift and abs(self.shift) * self.repeats > 1 << 62:
+            raise CourseError(_("A shift of {shift} goes too far.").format(shift=self.shift))
         to_itself = np.flatnonzero(self.src == self.dst)
         if to_itself.size:
             i = int(to_itself[0])
