@@ -23,7 +23,7 @@ from course_lib.links.packets import (
 )
 
 __all__ = [
-    "PCIE_LANES", "PCIE_PAYLOADS_B", "REQUESTS", "Comparison", "LinkSpec", "line_rate_Bps", "measured_copies", "names",
+    "PCIE_LANES", "PCIE_PAYLOADS_B", "REQUESTS", "Comparison", "LinkSpec", "ladder", "line_rate_Bps", "measured_copies", "names",
     "packet_efficiency", "packet_overhead_B", "parameters", "payload_Bps", "spec", "waterfall", "wire_B",
 ]  # fmt: skip
 
@@ -142,6 +142,24 @@ def parameters(links: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([s.latency_s for s in specs]), np.array([s.payload_Bps for s in specs])
 
 
+def ladder(gpu: str = "h100", nic: str = "ib-ndr") -> list[tuple[str, str, float]]:
+    """Return what one GPU can reach, fastest first: (title, family, bytes per second of one direction).
+
+    Its memory (one bandwidth, shared by reads and writes), its scale-up link, its link to the host and one network card;
+    links as line rates. C2C is in it for comparison where the GPU's host link is PCIe.
+
+    >>> [family for _title, family, _rate in ladder("h100")]
+    ['memory', 'nvlink', 'c2c', 'pcie', 'infiniband']
+    """
+    record = hardware.gpu(gpu)
+    rungs = [(_("memory of {gpu}").format(gpu=record.title), "memory", record.hbm_Bps)]
+    for name in dict.fromkeys((record.scale_up, "c2c", record.host_link, hardware.find(nic, "link"))):
+        if name is not None:
+            link = hardware.link(name)
+            rungs.append((link.title, link.family, link.line_Bps))
+    return sorted(rungs, key=lambda rung: -rung[2])
+
+
 def waterfall(name: str, *, max_payload_B=None, request: str = "write") -> list[tuple[str, float]]:
     """Return the way from the advertised number to the payload, as (what is left, bytes per second of one direction).
 
@@ -196,17 +214,17 @@ def measured_copies(link: str | None = None) -> list[Comparison]:
         chosen = origin is not None and abs(copy.measured_Bps / origin - 1) < 1e-3
         found.append(
             Comparison(
-                copy.link,
-                copy.case,
-                copy.machine,
-                copy.tool,
-                predicted_Bps,
-                copy.measured_Bps,
-                copy.measured_Bps / predicted_Bps - 1,
-                spec(copy.link).modelled,
-                not chosen,
-                str(copy.source),
-                copy.note,
-            )  # fmt: skip
+                link=copy.link,
+                case=copy.case,
+                machine=copy.machine,
+                tool=copy.tool,
+                predicted_Bps=predicted_Bps,
+                measured_Bps=copy.measured_Bps,
+                residual=copy.measured_Bps / predicted_Bps - 1,
+                modelled=spec(copy.link).modelled,
+                independent=not chosen,
+                source=str(copy.source),
+                note=copy.note,
+            )
         )
     return found

@@ -4,10 +4,10 @@ import numpy as np
 
 from course_lib.base.errors import finite
 from course_lib.links import alphabeta
-from course_lib.links.pcietree import Shares, Tree, flow_rates, lost_pairs, pair_paths, route, tree
+from course_lib.links.pcietree import Shares, Tree, flow_rates, loads, lost_pairs, pair_paths, route, tree
 
 __all__ = [
-    "Shares", "Tree", "best_chunk_B", "direct_s", "flow_rates", "lost_pairs", "pair_paths", "route", "staged_s", "tree",
+    "Shares", "Tree", "best_chunk_B", "direct_s", "flow_rates", "loads", "lost_pairs", "pair_paths", "route", "staged_s", "tree",
 ]  # fmt: skip
 
 SMALLEST_CHUNK_B = 4096.0  # chunks below a page are not tried

@@ -202,6 +202,24 @@ def flow_rates(box: Tree, flows: Iterable[tuple[str, str]], *, acs: bool | Colle
     return Shares(tuple(pairs), rate, links, rate @ crossing, capacity, count, tuple(links[i] for i in held))
 
 
+def loads(box: Tree, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+    """Return (up_Bps, down_Bps): for every part, what flows from it to its parent and back; 0 for root complexes.
+
+    >>> box = tree({"cpu0": ["gpu0"]}, 60e9)
+    >>> up_Bps, down_Bps = loads(box, flow_rates(box, [("gpu0", "cpu0")]))
+    >>> (up_Bps / 1e9).tolist(), down_Bps.tolist()
+    ([0.0, 60.0], [0.0, 0.0])
+    """
+    up_Bps, down_Bps = np.zeros(len(box.names)), np.zeros(len(box.names))
+    for (a, b), load in zip(shares.links, shares.load_Bps):
+        i, j = box.names.index(a), box.names.index(b)
+        if box.parent[i] == j:
+            up_Bps[i] = load
+        elif box.parent[j] == i:
+            down_Bps[j] = load
+    return up_Bps, down_Bps
+
+
 def _capacity(box: Tree, a: str, b: str) -> float:
     i, j = box.names.index(a), box.names.index(b)
     if box.parent[i] < 0 and box.parent[j] < 0:
