@@ -9,6 +9,7 @@ from course_lib.base.language import _
 
 # One module a command, imported only when it is asked for, so that help stays fast.
 COMMANDS = {
+    "check": "run an exercise in a clean kernel and say what would be marked",
     "lab": "open the course in JupyterLab",
     "predict": "predict the time of a collective on a system",
     "progress": "list questions, verdicts and points of this learner",
@@ -22,6 +23,9 @@ def main(argv: list[str] | None = None) -> int:
     2
     """
     argv = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that knows no ✓ or α shows a question mark, and goes on
+            stream.reconfigure(errors="replace")
     parser = argparse.ArgumentParser(prog="interconnect", description=_("Tools of the GPU interconnect course."))
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     asked = next((word for word in argv if not word.startswith("-")), None)

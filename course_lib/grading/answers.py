@@ -26,6 +26,8 @@ def say(value: Any, unit: str = "") -> str:
 def _short(value: Any) -> str:
     if isinstance(value, wire.Foreign):
         return value.shown or value.type_name
+    if type(value) is int and value.bit_length() > 1000:
+        return _("a number of {n} bits").format(n=value.bit_length())
     if isinstance(value, np.ndarray):
         return _short(value.tolist()) if value.size <= 24 else _("an array of shape {s}").format(s=value.shape)
     if isinstance(value, (float, np.floating)):
@@ -52,6 +54,8 @@ def kind_of(value: Any) -> str:
 
 
 def _expected(what: str, given: Any) -> str:
+    if isinstance(given, wire.Foreign):
+        return _("Expected {what}, got an object of type {kind}.").format(what=what, kind=given.type_name)
     return _("Expected {what}, got {given} ({kind}).").format(what=what, given=say(given), kind=kind_of(given))
 
 
@@ -110,6 +114,8 @@ class Number(Expected):
         with np.errstate(all="ignore"):
             may_be_infinite = bool(np.isinf(np.asarray(right, dtype=float)).any())
         for number in numbers:
+            if type(number) is int and number.bit_length() > 1000:
+                return _("Expected {what}, got {given}.").format(what=what, given=say(number))
             if number != number or (abs(number) == math.inf and not may_be_infinite):
                 return _("Expected {what}, got {given}, which is not finite.").format(what=what, given=say(number))
             if self.whole and abs(number) != math.inf and number != int(number):
@@ -121,7 +127,7 @@ class Number(Expected):
         return all(self._near(one, other) for one, other in pairs)
 
     def _near(self, given: float, right: float) -> bool:
-        if given == right or self.whole:
+        if given == right or self.whole or math.inf in (abs(given), abs(right)):
             return given == right
         # The last factor keeps answers that lie on the edge on the same side whatever the last digit.
         return abs(given - right) <= max(self.tolerance * abs(right), self.near_zero) * (1 + 1e-9)

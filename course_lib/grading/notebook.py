@@ -105,15 +105,13 @@ def _show(verdict: Verdict, title: str, note: str = "") -> None:
     head, sentences = lines(verdict, title)
     sentences += [note] if note else []
     plain = "\n".join([head, *("  " + sentence for sentence in sentences)])
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        print(plain)
+    # Outside of a notebook IPython need not be loaded, or even installed.
+    ipython = sys.modules.get("IPython")
+    if ipython is None or ipython.get_ipython() is None:
+        _print(plain)
         return
-    if get_ipython() is None:
-        print(plain)
-        return
+    from IPython.display import display
+
     body = "".join(f"<div>{html.escape(sentence)}</div>" for sentence in sentences)
     page = (
         '<div style="border-left:3px solid currentColor;padding:0.2em 0.8em;max-width:44em">'
@@ -128,3 +126,10 @@ def _show(verdict: Verdict, title: str, note: str = "") -> None:
         "misconceptions": list(verdict.misconceptions),
     }
     display({"text/plain": plain, "text/html": page, MIMETYPE: data}, raw=True)
+
+
+def _print(text: str) -> None:
+    try:
+        print(text)
+    except UnicodeEncodeError:
+        print(text.encode("ascii", "replace").decode("ascii"))

@@ -16,19 +16,21 @@ COURSE = "interconnect-1"
 KINDS = ("value", "function")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Misconception:
     """A wrong model that people really hold, and the sentence that names what they probably did.
 
     `wrong` is a function with the reference's signature, or for value questions the wrong answer itself (for a
     mapping, only the entries that go wrong). Where equality is not enough, `recognise(answer, **inputs)` tells.
-    `sentence` may be a function of the question's parameters.
+    `sentence` may be a function of the question's parameters. `written` is the mistake as a learner would write it, for the
+    tests, where that is another form than `wrong` (generators).
     """
 
     name: str
     wrong: Any
     sentence: str | Callable[..., str]
     recognise: Callable[..., bool] | None = None
+    written: Any = None
 
     def says(self, parameters: Mapping[str, Any]) -> str:
         return self.sentence(**parameters) if callable(self.sentence) else self.sentence
@@ -42,7 +44,7 @@ class Case:
     part: str = "all"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
     """One graded item.
 
@@ -60,6 +62,7 @@ class Question:
     withholds     modules that hold the answer and may not be imported by it ("course_lib.comm.ring", …)
     driver        f(function, *inputs) → value: calls the learner's function in its own way (generators, one per rank)
     seconds       a call to all cases takes no longer
+    written       the right answer as a learner writes it, for the tests, where a driver calls it in its own way
     reveal        whether a counter-example shows the expected answer; by default for functions only
     """
 
@@ -78,6 +81,7 @@ class Question:
     driver: Callable[..., Any] | None = None
     seconds: float = 10.0
     reveal: bool | None = None
+    written: Any = None
 
     def __post_init__(self) -> None:
         wrong = []

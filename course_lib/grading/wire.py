@@ -16,7 +16,7 @@ from course_lib.base.language import _
 MAX_BYTES = 4_000_000
 MAX_DEPTH = 40
 # What may be rebuilt from its fields on the grader's side. Only frozen records that check their own fields belong here.
-RECORDS = {"Schedule": "course_lib.comm.schedule", "Step": "course_lib.comm.schedule"}
+RECORDS = {"Schedule": "course_lib.comm.schedule", "Step": "course_lib.comm.step"}
 DTYPES = {
     np.dtype(kind).str for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 }
@@ -106,7 +106,7 @@ def _pack(value: Any, depth: int) -> Any:
         return {"$": "record", "type": kind.__name__, "fields": fields}
     return {
         "$": "foreign",
-        "type": f"{kind.__module__}.{kind.__qualname__}"[:80].removeprefix("builtins."),
+        "type": str(kind.__name__)[:80],
         "shown": _shown(value),
     }
 

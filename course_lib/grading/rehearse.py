@@ -1,0 +1,252 @@
+"""Runs a copy of an exercise in a clean kernel, as a grader would, and reads the verdicts: what you see is what will be marked."""
+
+import json
+import os
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.grading import bank
+from course_lib.grading.notebook import MIMETYPE
+from course_lib.grading.question import Question
+from course_lib.grading.release import checked
+from course_lib.grading.verdict import NOT_YET, Verdict, blank
+
+MEMORY_B = 4 * 2**30
+
+
+@dataclass
+class Rehearsal:
+    """An exercise's verdicts, one per question, and what was odd about the file."""
+
+    path: Path
+    exercise: str
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return not self.notes and bool(self.verdicts) and all(v.points == v.of for v in self.verdicts)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Return a notebook's JSON; raises CourseError that says what the file is instead."""
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise CourseError(_("There is no file {path}.").format(path=path)) from None
+    except IsADirectoryError:
+        raise CourseError(_("{path} is a folder; a notebook is expected.").format(path=path)) from None
+    except (ValueError, RecursionError):
+        raise CourseError(_("{path} is not a notebook: it cannot be read as JSON.").format(path=path)) from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise CourseError(_("{path} is not a notebook of version 4: it has no list of cells.").format(path=path))
+    return notebook
+
+
+def exercise_of(notebook: dict[str, Any], path: Path) -> str:
+    """Return the number of the exercise, from the notebook's metadata, else its checks, else the numbers in its name."""
+    meta = notebook.get("metadata")
+    named = meta.get("interconnect", {}) if isinstance(meta, dict) else {}
+    guesses = [str(named.get("exercise", ""))] if isinstance(named, dict) else []
+    guesses += [name.split(".")[0] for cell in notebook["cells"] if (name := checked(_source(cell)))]
+    guesses += re.findall(r"(?<!\d)\d\d(?!\d)", path.stem)
+    for guess in guesses:
+        if guess in bank.exercises():
+            return guess
+    have = ", ".join(bank.exercises())
+    raise CourseError(_("{path} is no exercise of this course. There are: {have}.").format(path=path, have=have))
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", "")
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the code cells to run, each with the question it checks, and sentences about copied, missing or newer cells."""
+    cells, notes, seen = [], [], {}
+    for cell in notebook["cells"]:
+        meta = cell.get("metadata", {}).get("nbgrader", {}) if isinstance(cell.get("metadata"), dict) else {}
+        grade_id = str(meta.get("grade_id", "")) if isinstance(meta, dict) else ""
+        version = meta.get("schema_version", 3) if isinstance(meta, dict) else 3
+        if isinstance(version, (int, float)) and version > 3:
+            text = _("A graded cell was made by a newer version of nbgrader (format {v}; this reads up to 3).")
+            notes.append(text.format(v=version))
+        if cell.get("cell_type") != "code":
+            if re.fullmatch(r"\w+-q\d+", grade_id):
+                text = _("The graded cell of {name} is no longer a code cell; a fresh one was used.")
+                notes.append(text.format(name=grade_id.replace("-", ".")))
+            continue
+        name = checked(_source(cell))
+        key = grade_id or (name or "").replace(".", "-")
+        if key and key in seen:
+            what = _("answer cells") if key.endswith("-answer") else _("graded cells")
+            text = _("{name} has several {what}: it was copied or split. Delete the copies and keep one.")
+            notes.append(text.format(name=key.removesuffix("-answer").replace("-", "."), what=what))
+        seen[key] = True
+        # The graded cell says check("…") and nothing else; whatever a copy says now, this is what will be marked.
+        if re.fullmatch(r"\w+-q\d+", grade_id):
+            wanted = grade_id.replace("-", ".")
+            if _source(cell).strip() != f'check("{wanted}")':
+                notes.append(_("The graded cell of {name} was changed; the original was used.").format(name=wanted))
+            cells.append({"source": f'check("{wanted}")', "question": wanted})
+        else:
+            cells.append({"source": _source(cell), "question": name})
+    for question in bank.questions(exercise):
+        if not any(cell["question"] == question.id for cell in cells):
+            notes.append(_("The graded cell of {name} was missing; it was put back.").format(name=question.id))
+            cells.append({"source": f'check("{question.id}")', "question": question.id})
+    language = (
+        notebook.get("metadata", {}).get("language_info", {}) if isinstance(notebook.get("metadata"), dict) else {}
+    )
+    named = language.get("name", "python") if isinstance(language, dict) else "python"
+    if isinstance(named, str) and not named.lower().startswith(("python", "ipython")):
+        raise CourseError(_("This notebook is written in {language}; Python is expected.").format(language=named))
+    return cells, list(dict.fromkeys(notes))
+
+
+def rehearse(path: Path, seconds: float = 60.0) -> Rehearsal:
+    """Run a copy of the notebook at `path` from top to bottom and return its verdicts; the file itself is not touched.
+
+    A cell has `seconds`; the kernel has no keyboard and, on Linux, at most `MEMORY_B`. What the notebook says about kernels
+    is ignored. A question without a verdict has zero points.
+    """
+    notebook = load(path)
+    result = Rehearsal(path, exercise_of(notebook, path))
+    cells, result.notes = prepare(notebook, result.exercise)
+    found = _run(cells, path.absolute().parent, seconds, result.notes)
+    for question in bank.questions(result.exercise):
+        result.verdicts.append(found.get(question.id) or blank(question, NOT_YET, _("The check was not run.")))
+    return result
+
+
+def _run(cells: list[dict[str, Any]], folder: Path, seconds: float, notes: list[str]) -> dict[str, Verdict]:
+    from jupyter_client.manager import start_new_kernel
+
+    found: dict[str, Verdict] = {}
+    env = os.environ | {"INTERCONNECT_PROGRESS": "off"}
+    # The kernel's messages about itself are of no use to a learner.
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=env, stderr=nowhere)
+    try:
+        _limit_memory(manager)
+        for place, cell in enumerate(cells, 1):
+            outputs, error = _execute(client, manager, cell["source"], seconds)
+            if cell["question"]:
+                for data in outputs:
+                    _keep(data, bank.questions(cell["question"].split(".")[0]), found)
+            if error:
+                first = next((line.strip() for line in cell["source"].splitlines() if line.strip()), "")
+                text = _("Code cell {n} (`{line}`): {error}")
+                notes.append(text.format(n=place, line=first[:60], error=error))
+            if not manager.is_alive():
+                notes.append(_("Python stopped there, so the cells after it were not run."))
+                break
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    return found
+
+
+def _limit_memory(manager: Any) -> None:
+    try:
+        import resource
+
+        resource.prlimit(manager.provisioner.pid, resource.RLIMIT_AS, (MEMORY_B, MEMORY_B))
+    except (ImportError, AttributeError, OSError, ValueError):
+        pass
+
+
+def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[list[dict], str]:
+    """Run one cell; return the verdicts it displayed and a sentence if it failed."""
+    import queue
+
+    wanted = client.execute(source, allow_stdin=False, store_history=True)
+    outputs, error = [], ""
+    ends = time.monotonic() + seconds
+    interrupted = False
+    while True:
+        try:
+            message = client.get_iopub_msg(timeout=min(1.0, max(ends - time.monotonic(), 0.01)))
+        except queue.Empty:
+            if not manager.is_alive():
+                return outputs, _("the kernel ended (out of memory, or the code ended it).")
+            if time.monotonic() < ends:
+                continue
+            if interrupted:
+                manager.shutdown_kernel(now=True)
+                return outputs, error + " " + _("It could not be stopped.")
+            interrupted, ends = True, time.monotonic() + 5
+            error = _("it ran for more than {s:g} s and was stopped.").format(s=seconds)
+            manager.interrupt_kernel()
+            continue
+        if message["parent_header"].get("msg_id") != wanted:
+            continue
+        kind, content = message["msg_type"], message["content"]
+        if kind in ("display_data", "execute_result") and MIMETYPE in content["data"]:
+            outputs.append(content["data"][MIMETYPE])
+        elif kind == "error" and not interrupted:
+            error = _spoken(content["ename"], content["evalue"])
+        elif kind == "status" and content["execution_state"] == "idle":
+            return outputs, error
+
+
+def _spoken(name: str, value: str) -> str:
+    if name == "StdinNotImplementedError":
+        return _("it asks for keyboard input, which is not allowed in graded cells.")
+    if name == "MemoryError":
+        return _("it asked for more memory than there is ({most} GiB at most).").format(most=MEMORY_B // 2**30)
+    return f"{name}: {value}"[:200]
+
+
+def _keep(data: Any, questions: tuple[Question, ...], found: dict[str, Verdict]) -> None:
+    """Keep a verdict that a check displayed, if it is one of these questions' and its numbers can be."""
+    question = next((q for q in questions if isinstance(data, dict) and q.id == data.get("question")), None)
+    points = data.get("points") if question else None
+    if (
+        question
+        and type(points) in (int, float)
+        and 0 <= points <= question.points
+        and isinstance(data.get("state"), str)
+    ):
+        sentences = tuple(s for s in data.get("sentences", ()) if isinstance(s, str))
+        names = tuple(s for s in data.get("misconceptions", ()) if isinstance(s, str))
+        found[question.id] = Verdict(
+            question.id, data["state"], float(points), float(question.points), sentences, names
+        )
+
+
+def report(result: Rehearsal) -> str:
+    """Return what a learner reads: one line a question, what is wrong with it, and the sum."""
+    lines = [_("{path}: exercise {n}").format(path=result.path, n=result.exercise)]
+    lines += ["  ! " + note for note in result.notes]
+    words = {"correct": _("correct"), "not yet": _("not yet"), "not attempted": _("not attempted")}
+    for verdict in result.verdicts:
+        title = bank.question(verdict.question).title
+        state = words.get(verdict.state, verdict.state)
+        lines.append(f"  {verdict.question}  {state:<14} {round(verdict.points, 2):>4g} / {verdict.of:g}  {title}")
+        lines += ["         " + sentence for sentence in verdict.sentences[:4]]
+    points, of = sum(v.points for v in result.verdicts), sum(v.of for v in result.verdicts)
+    lines.append(_("  {points:g} of {of:g} points").format(points=round(points, 2), of=of))
+    return "\n".join(lines)
+
+
+def as_data(result: Rehearsal) -> dict[str, Any]:
+    """Return the same as plain data."""
+    return {
+        "path": str(result.path),
+        "exercise": result.exercise,
+        "passed": result.passed,
+        "notes": result.notes,
+        "questions": [
+            {"question": v.question, "state": v.state, "points": v.points, "of": v.of, "sentences": list(v.sentences)}
+            | {"misconceptions": list(v.misconceptions)}
+            for v in result.verdicts
+        ],
+    }
