@@ -140,7 +140,7 @@ def footprint(shape: "Shape | str", plan: Plan) -> Footprint:
     """
     shape = model(shape)
     one_of(_("schedule"), plan.schedule, SCHEDULES)
-    one_of(_("way to recompute"), plan.recompute, RECOMPUTE)
+    one_of(_("kind of recomputing"), plan.recompute, RECOMPUTE)
     p, v = whole("pipeline", plan.pipeline, at_least=1), whole("chunks", plan.chunks, at_least=1)
     d, e, m = (whole(n, getattr(plan, n), at_least=1) for n in ("data", "expert", "n_micro"))
     t = whole("tensor", plan.tensor, at_least=1)
@@ -170,7 +170,7 @@ def footprint(shape: "Shape | str", plan: Plan) -> Footprint:
     two = states(expert_n, d, plan.zero_stage, plan.recipe)
 
     def kept(kind: bool, recompute: str) -> float:
-        options = dict(tensor=t, sequence=plan.sequence, recompute=recompute, dropout=plan.dropout)
+        options = {"tensor": t, "sequence": plan.sequence, "recompute": recompute, "dropout": plan.dropout}
         return float(activation_layer_B(shape, plan.batch, seq, expert_layer=kind, **options))
 
     held = in_flight_formula(plan.schedule, p, m, v, np.arange(p))

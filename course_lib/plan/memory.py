@@ -109,7 +109,7 @@ def activation_layer_B(
     True
     """
     shape = model(shape)
-    recompute = one_of(_("way to recompute"), recompute, RECOMPUTE)
+    recompute = one_of(_("kind of recomputing"), recompute, RECOMPUTE)
     batch = finite("batch", batch, at_least=0)
     seq = finite("seq", shape.seq if seq is None else seq, at_least=1, unit=_("tokens"))
     t = finite("tensor", tensor, at_least=1)

@@ -71,7 +71,7 @@ def interleaved(p: int, m: int, v: int) -> Order:
     >>> interleaved(4, 6, 2)
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: The interleaved order needs whole groups of 4 micro-batches, one for each stage; 6 is no multiple of 4. The nearest: 4 or 8.
+    course_lib.base.errors.CourseError: 6 micro-batches are no multiple of 4 stages, which the interleaved order needs. The nearest: 4 or 8.
     """
     p, m, v = whole("p", p, at_least=1), whole("m", m, at_least=1), whole("v", v, at_least=1)
     if m % p:
@@ -79,7 +79,7 @@ def interleaved(p: int, m: int, v: int) -> Order:
         choices = _("{a} or {b}").format(a=low, b=low + p) if low else str(p)
         raise CourseError(
             _(
-                "The interleaved order needs whole groups of {p} micro-batches, one for each stage; {m} is no multiple of {p}. The nearest: {choices}."
+                "{m} micro-batches are no multiple of {p} stages, which the interleaved order needs. The nearest: {choices}."
             ).format(p=p, m=m, choices=choices)
         )
 
@@ -144,7 +144,7 @@ def parse(order: object) -> Order:
     >>> parse([["F0", "X0"]])
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: Stage 0, place 1: 'X0' is no operation; write F, B or W and the micro-batch, as in F3 (chunk 1 of it: F3.1).
+    course_lib.base.errors.CourseError: Stage 0, place 1: 'X0' is no operation; write kind and micro-batch: F3, or F3.1 for chunk 1.
     """
     if not isinstance(order, (list, tuple)) or not order:
         raise CourseError(_("An order is a list with one list of operations for each stage."))
@@ -169,7 +169,7 @@ def _parse_op(op: object, stage: int, place: int) -> Op:
         return Op(op[0].upper(), *numbers)
     raise CourseError(
         _(
-            "Stage {s}, place {place}: {op!r} is no operation; write F, B or W and the micro-batch, as in F3 (chunk 1 of it: F3.1)."
+            "Stage {s}, place {place}: {op!r} is no operation; write kind and micro-batch: F3, or F3.1 for chunk 1."
         ).format(s=stage, place=place, op=op)
     )
 

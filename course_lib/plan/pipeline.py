@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.base.errors import CourseError, finite, one_of, whole
+from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
 from course_lib.plan.orders import SCHEDULES, Op, Order, parse
 
@@ -66,6 +66,7 @@ def run(order: object, *, forward_s: float = 1.0, backward_s: float = 2.0, hando
     A forward needs the block before it, a backward its own forward and the backward of the block after it, W its B.
     Raises CourseError in words where the order is incomplete or can never run.
 
+    >>> from course_lib.plan.orders import make
     >>> t = run(make("1f1b", 4, 8))
     >>> t.step_s, t.bubble_of_ideal, round(t.bubble_of_step, 4)
     (33.0, 0.375, 0.2727)
@@ -183,6 +184,7 @@ def in_flight(timeline: Timeline) -> np.ndarray:
 
     A chunk counts as 1/v of a micro-batch. It is held from the start of F to the end of B (of W, where B is split).
 
+    >>> from course_lib.plan.orders import make
     >>> in_flight(run(make("gpipe", 4, 8))).tolist(), in_flight(run(make("1f1b", 4, 8))).tolist()
     ([8.0, 8.0, 8.0, 8.0], [4.0, 3.0, 2.0, 1.0])
     """
@@ -251,12 +253,3 @@ def bubble_formula(schedule: str, p: object, m: object, v: object = 1, *, backwa
         left = (p - 1) * (1 + ratio / 2) - np.minimum(m - 1, p - 1) * ratio / 2
         over = left / (m * (1 + ratio))
     return Bubble(of_ideal=over, of_step=over / (1 + over))
-
-
-def stage_count(p: object, m: object, v: object = 1) -> tuple[int, int, int]:
-    """Return stages, micro-batches and chunks as whole numbers of at least 1, or raise CourseError.
-
-    >>> stage_count(4.0, 8)
-    (4, 8, 1)
-    """
-    return whole("p", p, at_least=1), whole("m", m, at_least=1), whole("v", v, at_least=1)

@@ -181,7 +181,7 @@ def flops(shape: Shape, batch: object, seq: object = None, *, recompute: str = "
     >>> bool(np.isclose(f.hardware, 96 * s * l * h**2 * (1 + s / (6 * h) + v / (16 * l * h)), rtol=1e-12))
     True
     """
-    recompute = one_of(_("way to recompute"), recompute, RECOMPUTE)
+    recompute = one_of(_("kind of recomputing"), recompute, RECOMPUTE)
     batch = finite("batch", batch, at_least=0)
     seq = finite("seq", shape.seq if seq is None else seq, at_least=1, unit=_("tokens"))
     tokens = batch * seq
