@@ -79,7 +79,7 @@ def whole(name: str, value: object, *, at_least: int | None = None, at_most: int
     ...
     course_lib.base.errors.CourseError: n_ranks is 2.5; a whole number is expected.
     """
-    is_number = isinstance(value, (numbers.Real, np.generic)) and not isinstance(value, (bool, np.bool_))
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value, is_number = value.item(), value.dtype.kind in "iuf"
     if not is_number or not math.isfinite(value) or value != int(value):
