@@ -103,7 +103,10 @@ def line(item: str, field: str) -> Value:
     """
     item = find(item)
     fields = [f for i, f in table().values if i == item]
-    return table().values[item, one_of(_("value of {item}").format(item=item), field, fields)]
+    found = one_of(_("value of {item}").format(item=item), field, fields)
+    if found != field:  # the case of a field means something: _bps is bits, _Bps bytes
+        raise CourseError(_("{item} has no value {field}; it has {found}.").format(item=item, field=field, found=found))
+    return table().values[item, found]
 
 
 def value(item: str, field: str) -> float:

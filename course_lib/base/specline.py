@@ -28,6 +28,9 @@ _COUNT = re.compile(r"\s*(\d+)\s*(?:x|×|\*)\s*(?=\d)(.*)", re.IGNORECASE | re.A
 _PCIE = re.compile(r"\s*pcie?\s*-?\s*(?:gen\s*)?(\d)(?:\.0)?\s*(?:[x×]\s*(\d+))?\s*", re.IGNORECASE | re.ASCII)
 
 
+_LINK_STARTS = ("pc", "nv", "c2", "ib", "et", "ro", "ni", "xg", "ic")  # what names of links begin with
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A decoded line: how it was read, the rate, and `forms`, (label, text) of every other way to write it."""
@@ -88,14 +91,14 @@ def decode(text: str, direction: str | None = None, *, lanes: int = 16, encoding
     if direction is not None:
         direction = one_of(_("direction"), direction, DIRECTIONS)
     lanes = whole("lanes", lanes, at_least=1)
-    share = encoding_share(encoding)
+    encoding_share(encoding)
     transfers = _TRANSFERS.search(text)
     if transfers:
-        rate, reading = _transfers(text, transfers, lanes, encoding)
+        rate, reading, lanes, encoding = _transfers(text, transfers, lanes, encoding)
     else:
         rate, reading = _rate_or_name(text, direction)
     one, both = rate.per_direction_Bps, rate.bidirectional_Bps
-    lane_Tps = one * 8 / lanes / share
+    lane_Tps = one * 8 / lanes / encoding_share(encoding)
     forms = (
         (_("per direction"), say_rate(one, 4)),
         (_("both directions summed"), say_rate(both, 4)),
@@ -110,7 +113,7 @@ def decode(text: str, direction: str | None = None, *, lanes: int = 16, encoding
     return Decoded(text, reading, rate, forms)
 
 
-def _transfers(text: str, found: re.Match, lanes: float, encoding: str | float) -> tuple[Rate, str]:
+def _transfers(text: str, found: re.Match, lanes: float, encoding: str | float) -> tuple[Rate, str, float, str | float]:
     rest = text[: found.start()] + " " + text[found.end() :]
     coded = _ENCODING.search(rest) or re.search(r"\bflit\b", rest, re.IGNORECASE)
     if coded:
@@ -136,7 +139,7 @@ def _transfers(text: str, found: re.Match, lanes: float, encoding: str | float) 
     reading = _("{lanes:g} lanes × {rate} GT/s × {encoding} ÷ 8, one direction").format(
         lanes=lanes, rate=say_number(per_lane / 1e9, 6), encoding=encoding
     )
-    return rate, reading
+    return rate, reading, lanes, encoding
 
 
 def _rate_or_name(text: str, direction: str | None) -> tuple[Rate, str]:
@@ -150,7 +153,7 @@ def _rate_or_name(text: str, direction: str | None) -> tuple[Rate, str]:
         return rate, _("{one}, one direction").format(one=say_rate(rate.per_direction_Bps, 4))
     slot = _PCIE.fullmatch(text)
     name = f"pcie{slot[1]}" if slot else re.sub(r"(?<=[a-z])\s+(?=\d)", "", text.strip().lower())
-    if not slot and not re.match(r"[a-z][a-z0-9-]*$", name):
+    if not slot and (not re.match(r"[a-z][a-z0-9-]*$", name) or name[:2] not in _LINK_STARTS):
         raise CourseError(
             _(
                 "{text!r} is neither a rate, such as '450 GB/s per direction', nor a link, such as 'PCIe 5.0 x16'."
