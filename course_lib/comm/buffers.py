@@ -73,7 +73,7 @@ class Layout:
                 spread = np.zeros((parts, self.pieces * self.chunk_elements), dtype=self.dtype)
                 spread[:, : self.part_elements] = padded.reshape(parts, self.part_elements)
                 state[rank, mine] = spread.reshape(mine.size, self.chunk_elements)
-        return state.reshape(-1, self.chunk_elements)
+        return state.reshape(s.n_nodes * s.chunks, self.chunk_elements)
 
     def unpack(self, state: np.ndarray) -> list[np.ndarray | None]:
         """Return what each rank holds at the end of the collective, padding cut off."""
@@ -84,7 +84,9 @@ class Layout:
             if s.op in ("reduce", "gather") and rank != s.root:
                 results.append(None)
                 continue
-            mine = state[rank].reshape(s.chunks // self.pieces, -1)[:, : self.part_elements]
+            mine = state[rank].reshape(s.chunks // self.pieces, self.pieces * self.chunk_elements)[
+                :, : self.part_elements
+            ]
             if s.op == "send_recv":
                 mine = mine[(rank - 1) % n]
             elif s.op in _SHARED_OUT:

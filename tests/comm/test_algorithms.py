@@ -1,0 +1,193 @@
+"""What each family promises: repeats, bytes, names, and refusals in words."""
+
+import numpy as np
+import pytest
+
+from course_lib.base.errors import CourseError
+from course_lib.comm import direct, halving, hierarchical, innetwork, ring, tree
+from course_lib.comm.meaning import OPS
+from course_lib.comm.registry import algorithm_name, algorithms, build, has_pipeline
+from course_lib.comm.trace import trace
+
+RANKS = [2, 3, 7, 8, 16, 72]
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_ring_moves_2n_minus_2_chunks(n):
+    schedule = ring.all_reduce(n)
+    assert schedule.repeats == 2 * n - 2
+    assert len(schedule.steps) == 2
+    np.testing.assert_allclose(schedule.sent_B(1.0), 2 * (n - 1) / n)
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_double_tree_has_both_directions_busy(n):
+    schedule = tree.all_reduce(n, pipeline=16)
+    assert len(schedule.steps) == 1
+    sent, received = schedule.sent_B(1.0), schedule.received_B(1.0)
+    assert sent.max() <= 2.0
+    assert received.max() <= 2.0
+    assert sent.sum() == pytest.approx(2 * (n - 1))  # every byte goes up and down n − 1 edges
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_every_rank_but_the_root_has_one_inner_place_in_the_two_trees(n):
+    children = np.zeros(n, int)
+    step = tree.broadcast(n).steps[0]
+    inner_in = [set(step.src[step.chunk == half].tolist()) for half in np.unique(step.chunk)]
+    for half in inner_in:
+        children[sorted(half)] += 1
+    assert (children[1:] <= 1).all()
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_trees_are_logarithmic(n):
+    log = int(np.ceil(np.log2(n)))
+    assert tree.binomial_all_reduce(n).repeats == 2 * log
+    assert tree.all_reduce(n, pipeline=1).repeats <= 2 * (log + 1)
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 64])
+def test_halving_doubling_has_log_steps_and_ring_bytes(n):
+    schedule = halving.all_reduce(n)
+    assert schedule.repeats == 2 * np.log2(n)
+    np.testing.assert_allclose(schedule.sent_B(1.0), 2 * (n - 1) / n)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 7, 72])
+def test_halving_doubling_folds_other_counts_in_two_more_steps(n):
+    assert halving.all_reduce(n).repeats == 2 * int(np.log2(n)) + 2
+
+
+@pytest.mark.parametrize("n", RANKS)
+@pytest.mark.parametrize("pipeline", [1, 3, 16])
+def test_nvls_carries_s_times_one_plus_one_over_n_per_direction(n, pipeline):
+    schedule = innetwork.nvls_all_reduce(n, pipeline=pipeline)
+    np.testing.assert_allclose(schedule.sent_B(1.0)[:n], 1 + 1 / n)
+    np.testing.assert_allclose(schedule.received_B(1.0)[:n], 1 + 1 / n)
+    assert schedule.repeats == pipeline + 3
+
+
+@pytest.mark.parametrize("n", RANKS)
+@pytest.mark.parametrize("radix", [2, 4, 64, (8, 2)])
+def test_sharp_carries_s_per_direction(n, radix):
+    schedule = innetwork.sharp_all_reduce(n, radix=radix, pipeline=4)
+    np.testing.assert_allclose(schedule.sent_B(1.0)[:n], 1)
+    np.testing.assert_allclose(schedule.received_B(1.0)[:n], 1)
+    assert schedule.repeats == 4 + 2 * (schedule.switch_level.max() + 1) - 1
+
+
+def test_sharp_switches_know_their_rank_and_level():
+    schedule = innetwork.sharp_all_reduce(9, radix=3)
+    assert schedule.switch_rank.tolist() == [0, 3, 6, 0]
+    assert schedule.switch_level.tolist() == [0, 0, 0, 1]
+
+
+def test_hierarchical_sends_only_a_shard_out_of_a_domain():
+    schedule = build("all_reduce", 32, "hierarchical-ring", ranks_per_domain=8)
+    leaving = 0.0
+    for step in schedule.steps:
+        out = step.src // 8 != step.dst // 8
+        leaving += (step.width * step.count)[out & (step.src == 3)].sum()
+    # rank 3 owns an eighth of the message, and sends 2·(4 − 1)/4 of that
+    assert leaving * schedule.chunk_B(1.0) == pytest.approx(2 * 3 / 4 / 8)
+
+
+def test_hierarchical_switches_belong_to_their_domain():
+    schedule = build("all_reduce", 12, "hierarchical-in-network+sharp", ranks_per_domain=4, radix=2)
+    below = schedule.switch_rank // 4
+    adders = [int(step.dst.min()) for step in schedule.steps[:1]]
+    assert adders == [12]
+    assert schedule.switch_level.max() == 2
+    assert schedule.switch_level[:3].tolist() == [0, 0, 0]
+    assert below[:3].tolist() == [0, 1, 2]
+    assert schedule.n_nodes == 12 + schedule.switch_rank.size
+
+
+def test_hierarchical_all_to_all_talks_to_one_rank_per_domain():
+    schedule = hierarchical.all_to_all(3, 4)
+    out = schedule.steps[1]
+    assert len(set(zip(out.src.tolist(), out.dst.tolist()))) == 12 * 2
+    assert (out.src % 4 == out.dst % 4).all()
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_one_rank_moves_nothing(op):
+    for algorithm in algorithms(op):
+        schedule = build(op, 1, algorithm, ranks_per_domain=1)
+        assert schedule.n_transfers == 0
+        assert schedule.steps == ()
+
+
+def test_one_domain_is_the_inner_algorithm_alone():
+    assert build("all_reduce", 8, "hierarchical-tree", ranks_per_domain=8).repeats == 14
+    assert build("all_reduce", 8, "hierarchical-ring", ranks_per_domain=1).repeats == 14
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: build("all_reduce", 8, "rign"), "nearest: ring"),
+        (lambda: build("all_reduce", 8, "hierarchical-rign"), "nearest: hierarchical-ring"),
+        (lambda: build("all_to_all", 8, "ring"), "There is no algorithm of all_to_all"),
+        (lambda: build("all_reduce", 8, None), "There is no algorithm"),
+        (lambda: build("all_reduce", 8, 3), "There is no algorithm"),
+        (lambda: build("all_reduce", 8, "hierarchical-ring"), "needs ranks_per_domain"),
+        (lambda: build("all_reduce", 20, "hierarchical-ring", ranks_per_domain=8), "Nearest: 16 or 24"),
+        (lambda: build("all_reduce", 22, "hierarchical-ring", ranks_per_domain=[8, 8, 6]), "same number in each"),
+        (lambda: build("all_reduce", 20, "hierarchical-ring", ranks_per_domain=[8, 8]), "16 ranks together"),
+        (lambda: build("all_reduce", 8, "hierarchical-ring", ranks_per_domain=0), "at least 1"),
+        (lambda: build("all_reduce", 0, "ring"), "at least 1"),
+        (lambda: build("all_reduce", 2.5, "ring"), "whole number"),
+        (lambda: build("all_reduce", float("nan"), "ring"), "whole number"),
+        (lambda: build("broadcast", 4, "ring", root=4), "at most 3"),
+        (lambda: build("all_reduce", 4, "tree", pipeline=0), "at least 1"),
+        (lambda: build("all_reduce", 64, "sharp", radix=1), "at least 2"),
+        (lambda: direct.all_to_all(5000), "up to 4096 ranks"),
+        (lambda: hierarchical.all_to_all(100, 100), "up to 1024 ranks"),
+        (lambda: innetwork.nvls_all_gather(5000, pipeline=2), "use pipeline=1"),
+        (lambda: build("reduce_scatter", 131072, "hierarchical-ring", ranks_per_domain=8), "too many transfers"),
+        (
+            lambda: hierarchical.all_reduce(ring.reduce_scatter(4), ring.all_reduce(2), ring.all_gather(3)),
+            "all_gather on 4",
+        ),
+        (lambda: hierarchical.all_reduce(ring.all_gather(4), ring.all_reduce(2), ring.all_gather(4)), "is needed"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_in_words(call, said):
+    with pytest.raises(CourseError, match=said):
+        call()
+
+
+def test_names_have_other_spellings():
+    assert algorithm_name("all_reduce", "Halving_Doubling") == "halving-doubling"
+    assert algorithm_name("all_reduce", "hierarchical-nvls+sharp") == "hierarchical-in-network+sharp"
+    assert algorithm_name("all_reduce", "hierarchical-ring+ring") == "hierarchical-ring"
+    assert algorithm_name("all_reduce", "hierarchical-ring+tree") == "hierarchical-tree"
+    assert algorithm_name("all_reduce", "hierarchical-tree+tree") == "hierarchical-tree+tree"
+
+
+def test_pipelines_are_known():
+    assert has_pipeline("broadcast", "ring")
+    assert not has_pipeline("all_reduce", "ring")
+    assert has_pipeline("all_reduce", "hierarchical-sharp")
+
+
+def test_a_trace_shows_parts_arrivals_and_the_end():
+    seen = trace(ring.reduce_scatter(4))
+    assert seen.frames == 4
+    assert seen.done[-1].sum() == 4
+    assert seen.arrived[1].sum() == 4
+    assert not seen.wrong.any()
+    assert seen.parts[-1].max() == seen.full == 4
+
+
+def test_a_trace_of_a_faulty_schedule_stops_at_its_fault():
+    broken = ring.reduce_scatter(4).then(ring.reduce_scatter(4))
+    assert trace(broken).wrong[-1].any()
+    from course_lib.comm.schedule import Schedule
+
+    racing = Schedule.from_transfers("broadcast", 3, 1, [[(0, 1, 0, "copy")], [(2, 1, 0, "copy")]])
+    seen = trace(racing)
+    assert seen.frames == 2
+    assert "never had" in seen.fault

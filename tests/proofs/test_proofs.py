@@ -1,0 +1,133 @@
+"""Every schedule is proved for every rank count, and no broken transfer goes unnoticed."""
+
+import random
+
+import pytest
+
+from course_lib.comm.execute import prove
+from course_lib.comm.faults import Mutant, mutate, try_mutants
+from course_lib.comm.meaning import OPS, ROOTED
+from course_lib.comm.registry import algorithms, build, has_pipeline
+from course_lib.comm.schedule import Schedule
+
+FLAT = [(op, name) for op in OPS for name in algorithms(op, hierarchical=False)]
+TWO_LEVELS = [(op, name) for op in OPS for name in algorithms(op) if name.startswith("hierarchical")]
+SPOTS = [17, 24, 31, 33, 48, 64, 71, 72]
+DOMAINS = [(d, m) for d in range(1, 17) for m in range(1, 17) if 2 <= d * m <= 16]
+FEW_DOMAINS = [(2, 2), (3, 2), (2, 3), (3, 3), (5, 2), (3, 4), (2, 7), (4, 4)]
+
+
+@pytest.mark.parametrize(("op", "algorithm"), FLAT)
+def test_every_schedule_is_proved_for_2_to_16_ranks(op, algorithm):
+    for n in range(1, 17):
+        for pipeline in (1, 3) if has_pipeline(op, algorithm) else (None,):
+            for root in {0, n // 2, n - 1} if op in ROOTED else {0}:
+                proof = prove(build(op, n, algorithm, pipeline=pipeline, root=root, radix=3))
+                assert proof.ok, (n, pipeline, root, proof.sentence)
+
+
+@pytest.mark.parametrize(("op", "algorithm"), [(op, name) for op, name in FLAT if op != "all_to_all"])
+def test_every_schedule_is_proved_at_larger_counts(op, algorithm):
+    for n in SPOTS:
+        assert prove(build(op, n, algorithm, radix=8)).ok, n
+
+
+@pytest.mark.parametrize(("op", "algorithm"), TWO_LEVELS)
+def test_every_inner_goes_with_every_outer(op, algorithm):
+    simple = "+" not in algorithm
+    for d, m in DOMAINS if simple else FEW_DOMAINS:
+        proof = prove(build(op, d * m, algorithm, ranks_per_domain=m, pipeline=2, radix=3))
+        assert proof.ok, (d, m, proof.sentence)
+
+
+@pytest.mark.parametrize(("d", "m"), [(9, 8), (4, 18), (2, 36)])
+def test_hierarchies_of_72_ranks_are_proved(d, m):
+    for op, algorithm in TWO_LEVELS:
+        if "+" not in algorithm and op != "all_to_all":
+            assert prove(build(op, d * m, algorithm, ranks_per_domain=m, pipeline=2)).ok, (op, algorithm)
+
+
+def harmless(schedule: Schedule, mutant: Mutant) -> bool:
+    """The two kinds of change that change nothing, told from the schedule alone."""
+    moves = schedule.steps[mutant.step].moves(mutant.repeat)
+    hit = (moves.transfer == mutant.transfer) & (moves.chunk == mutant.chunk)
+    src, dst = int(moves.src[hit][0]), int(moves.dst[hit][0])
+    if mutant.kind == "flip":  # a switch slot starts at zero, so the first to write it may add or copy
+        return dst >= schedule.n_ranks
+    owner = mutant.chunk // (schedule.chunks // schedule.n_ranks)
+    if schedule.op == "all_reduce":
+        owner = mutant.chunk % schedule.n_ranks
+    return src >= schedule.n_ranks and dst == owner  # a multicast gives the owner back what it has
+
+
+@pytest.mark.parametrize(("op", "algorithm"), FLAT)
+def test_every_dropped_and_every_flipped_transfer_is_caught(op, algorithm):
+    for n in range(2, 17):
+        schedule = build(op, n, algorithm, pipeline=2, radix=4)
+        verdict = try_mutants(schedule)
+        assert verdict.tried == 2 * sum(step.chunk_moves for step in schedule.steps)
+        if schedule.n_nodes == n:
+            assert not verdict.survivors
+        elif algorithm == "in-network" or op == "broadcast":
+            assert all(harmless(schedule, mutant) for mutant in verdict.survivors)
+        else:
+            assert not verdict.survivors
+
+
+@pytest.mark.parametrize("algorithm", [name for _op, name in FLAT if _op == "all_reduce"])
+def test_mutants_of_larger_all_reduces_die(algorithm):
+    schedule = build("all_reduce", 33, algorithm, pipeline=2, radix=8)
+    assert all(harmless(schedule, mutant) for mutant in try_mutants(schedule).survivors)
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["hierarchical-ring", "hierarchical-tree", "hierarchical-direct", "hierarchical-tree+ring"]
+)
+def test_mutants_of_hierarchies_die(algorithm):
+    for d, m in [*FEW_DOMAINS, (9, 8)] if algorithm == "hierarchical-ring" else FEW_DOMAINS:
+        assert not try_mutants(build("all_reduce", d * m, algorithm, ranks_per_domain=m, pipeline=2)).survivors
+
+
+@pytest.mark.parametrize(("op", "algorithm"), FLAT)
+def test_following_mutants_side_by_side_agrees_with_proving_each(op, algorithm):
+    schedule = build(op, 5, algorithm, pipeline=2, radix=2)
+    survivors = set(try_mutants(schedule).survivors)
+    every = [
+        Mutant(i, k, int(t), int(c), kind)
+        for i, k, moves in schedule.each_repeat()
+        for t, c in zip(moves.transfer, moves.chunk)
+        for kind in ("drop", "flip")
+    ]
+    for mutant in random.Random(7).sample(every, min(40, len(every))):
+        assert prove(mutate(schedule, mutant)).ok == (mutant in survivors), mutant
+
+
+def test_a_chunk_added_twice_reads_two():
+    twice = Schedule.from_transfers("reduce", 3, 1, [[(1, 0, 0, "add"), (2, 0, 0, "add")], [(2, 0, 0, "add")]])
+    proof = prove(twice)
+    assert proof.got == (1, 1, 2)
+    assert proof.expected == (1, 1, 1)
+    assert (proof.rank, proof.chunk, proof.step, proof.repeat, proof.transfer) == (0, 0, 1, 0, 0)
+    assert "the part of rank 2 is in it 2 times" in proof.sentence
+
+
+def test_a_missing_part_is_named():
+    proof = prove(Schedule.from_transfers("reduce", 3, 1, [[(1, 0, 0, "add")]]))
+    assert proof.got == (1, 1, 0)
+    assert "the part of rank 2 is missing" in proof.sentence
+    assert "step 0, transfer 0" in proof.sentence
+
+
+def test_counts_do_not_wrap_round_to_a_right_one():
+    # 0 → 1 → 0 … doubles again and again: after 32 rounds a 32-bit count would be 0 and could be set right
+    steps = [[(0, 1, 0, "add")], [(1, 0, 0, "add")]] * 40
+    proof = prove(Schedule.from_transfers("all_reduce", 2, 1, steps))
+    assert not proof.ok
+    assert min(proof.got) > 1000
+
+
+def test_transfers_that_change_nothing_are_listed():
+    again = Schedule.from_transfers("broadcast", 3, 1, [[(0, 1, 0, "copy"), (0, 2, 0, "copy")], [(1, 2, 0, "copy")]])
+    proof = prove(again)
+    assert proof.ok
+    assert proof.unchanged == ((1, 0, 0),)
