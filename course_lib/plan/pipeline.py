@@ -194,9 +194,7 @@ def in_flight(timeline: Timeline) -> np.ndarray:
         mine = timeline.stage == s
         # one stage does one thing at a time, so its events in order of start are its history
         sequence = np.argsort(timeline.start_s[mine], kind="stable")
-        change = takes[mine].astype(int)[sequence]
-        release = frees[mine].astype(int)[sequence]
-        held = np.cumsum(change) - (np.cumsum(release) - release)
+        held = np.cumsum((takes[mine].astype(int) - frees[mine])[sequence])
         most[s] = held.max() / timeline.v
     return most
 

@@ -73,3 +73,15 @@ def test_odd_shapes_and_names_are_refused_in_words():
 def test_a_shape_of_ones_own_works():
     tiny = Shape("tiny", 2, 8, 2, 1, 4, 32, 100, 16)
     assert params(tiny).total == 2 * (8 * 16 + 8 * 8 + 24 + 2 * 8 * 32 + 40 + 32) + 800 + 16
+
+
+@pytest.mark.parametrize("name", [n for n in models() if not model(n).bias])
+def test_a_forward_pass_is_two_operations_for_each_active_weight(name):
+    """Embeddings are looked up and norms are not counted; what is left of the active weights multiplies once a token."""
+    shape = model(name)
+    count = params(shape)
+    once = count.active - count.embedding * (not shape.tied) - shape.n_layers * count.norms - shape.hidden
+    once -= shape.n_layers * (shape.q_rank + shape.kv_rank)  # latent attention's norms
+    widths = shape.nope_size + shape.rope_size + shape.value_size if shape.kv_rank else 2 * shape.head_size
+    scores = 2 * shape.seq * shape.n_heads * widths * shape.n_layers
+    assert flops(shape, 1).forward / shape.seq == pytest.approx(2 * once + scores, rel=1e-12)
