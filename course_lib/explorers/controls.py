@@ -103,7 +103,7 @@ class Slider(Control):
             options=list(said.items()),
             value=said[self.say(self.value)],
             description=self.label,
-            tooltip=self.help or None,
+            tooltip=self.help or self.label,
             continuous_update=True,
         )
 
@@ -196,7 +196,7 @@ class Choice(Control):
     def build(self):
         """Return a Dropdown."""
         return widgets.Dropdown(
-            options=self.pairs(), value=self.start(), description=self.label, tooltip=self.help or None
+            options=self.pairs(), value=self.start(), description=self.label, tooltip=self.help or self.label
         )
 
 
@@ -208,7 +208,7 @@ class Toggle(Control):
 
     def build(self):
         """Return a Checkbox."""
-        return widgets.Checkbox(value=self.value, description=self.label, indent=False, tooltip=self.help or None)
+        return widgets.Checkbox(value=self.value, description=self.label, indent=False, tooltip=self.help or self.label)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Entry(Control):
             description=self.label,
             placeholder=self.hint,
             continuous_update=False,
-            tooltip=self.help or None,
+            tooltip=self.help or self.label,
         )
 
     def read(self, widget):
@@ -293,7 +293,11 @@ class StepBox(widgets.VBox):
     def __init__(self, control: Stepper):
         steps = control.steps if isinstance(control.steps, int) else max(control.value + 1, 2)
         self.slider = widgets.IntSlider(
-            value=control.value, min=0, max=max(steps - 1, 0), description=control.label, tooltip=control.help or None
+            value=control.value,
+            min=0,
+            max=max(steps - 1, 0),
+            description=control.label,
+            tooltip=control.help or control.label,
         )
         self.play = widgets.Play(
             value=control.value, min=0, max=max(steps - 1, 0), interval=control.interval_ms, show_repeat=False

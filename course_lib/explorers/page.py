@@ -7,65 +7,78 @@ from course_lib.base.language import _
 
 # JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
 CSS = """
-.ic-explorer{container-type:inline-size;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;
- color:var(--jp-content-font-color0,inherit);--ic-quiet:var(--jp-content-font-color1,#444);--ic-line:var(--jp-border-color2,#cfd6dc);
- --ic-panel:var(--jp-layout-color1,#f7f9fa);overflow:visible}
-.ic-explorer .widget-html,.ic-explorer .widget-html-content{height:auto;line-height:1.45;font-size:14px;color:inherit;margin:0;min-width:0;overflow:visible}
-.ic-explorer .ic-hide{display:none}
-.ic-question{font-size:16px;font-weight:600;margin:2px 0 4px}
-.ic-guess{flex-flow:row wrap;align-items:center;gap:8px;margin:0 0 6px;overflow:visible}
-.ic-guess .widget-text{width:auto;flex:0 1 auto;margin:0;overflow:visible}
-.ic-guess .widget-text .widget-label{width:auto;margin-right:8px}
-.ic-guess .widget-text input{width:110px;flex:0 0 110px}
-.ic-explorer .jupyter-button{width:auto;margin:0;padding:0 10px;border-radius:3px}
-.ic-explorer .ic-body{display:flex;flex-flow:row nowrap;gap:18px;align-items:stretch;overflow:visible}
-.ic-explorer .ic-controls{flex:0 0 212px;min-width:0;gap:12px;padding:12px 0 0;overflow:visible}
-.ic-explorer .ic-view{flex:1 1 0;min-width:0;overflow:hidden}
-.ic-controls .jupyter-widgets{width:100%;margin:0;overflow:visible}
-.ic-controls .widget-inline-hbox{flex-flow:row wrap;height:auto;align-items:center}
-.ic-controls .widget-label{width:auto;flex:1 1 auto;text-align:left;height:auto;line-height:1.35;white-space:normal;color:var(--ic-quiet);margin:0 8px 2px 0}
-.ic-controls .widget-readout{order:1;width:auto;min-width:0;max-width:none;margin:0 0 2px;height:auto;line-height:1.35;text-align:right;font-weight:600;
- font-variant-numeric:tabular-nums;overflow:visible;color:var(--jp-content-font-color0,inherit)}
-.ic-controls .slider-container{order:2;flex:1 0 100%;margin:0 0 0 0;height:26px}
-.ic-controls .widget-dropdown select,.ic-controls .widget-text input{flex:1 0 100%;width:100%;order:2}
-.ic-controls .widget-checkbox{height:auto}
-.ic-controls .widget-checkbox .widget-label-basic{color:var(--ic-quiet);white-space:normal;line-height:1.35;height:auto}
-.ic-controls .jupyter-button{min-width:40px}
-.ic-explorer .noUi-handle:focus-visible,.ic-explorer .jupyter-button:focus-visible,.ic-explorer input:focus-visible,.ic-explorer select:focus-visible
- {outline:2px solid #E69F00;outline-offset:2px}
-.ic-head{margin:8px 0 0 12px}.ic-head b{font-size:17px;font-weight:500;line-height:1.3;display:block}
-.ic-head span{font-size:13px;color:var(--ic-quiet);display:block;margin-top:2px}
-.ic-figure{margin:0;overflow:hidden}.ic-figure .jp-OutputArea-child{padding:0}.ic-figure .jp-OutputArea-prompt,.ic-figure .jp-OutputPrompt{display:none}
-.ic-figure .jp-OutputArea-output{padding:0;margin:0;overflow:hidden}
-.ic-stale .ic-figure,.ic-stale .ic-head,.ic-stale .ic-eq,.ic-stale .ic-sentence{opacity:.35;filter:grayscale(1)}
-.ic-eq{margin:2px 0 4px 12px;overflow-x:auto;font-family:'STIX Two Math','Cambria Math','DejaVu Serif',Georgia,serif;font-size:15px}
-.ic-eq table{border-collapse:collapse;margin:0!important;font-size:15px!important;border:0!important}
-.ic-eq td{padding:0 .35em 0 0!important;text-align:left!important;border:0!important;vertical-align:top;background:none!important;white-space:normal!important;max-width:none!important}
-.ic-eq tr{background:none!important}.ic-eq tr:first-child td{color:var(--ic-quiet)}
-.ic-sentence{margin:6px 0 6px 0;font-size:15px;max-width:70ch}
-.ic-foot{gap:8px;flex-flow:row wrap;overflow:visible;margin:2px 0 0}
-.ic-message{border-left:4px solid #E69F00;background:var(--ic-panel);padding:6px 12px;margin:6px 0;white-space:pre-wrap;max-width:80ch}
-.ic-message b{font-weight:600}
-.ic-more{background:var(--ic-panel);padding:8px 14px;margin:8px 0 0;max-width:100%;overflow-x:auto}
-.ic-table{border-collapse:collapse;font-size:13px!important;font-variant-numeric:tabular-nums;margin:0!important}
-.ic-table th,.ic-table td{padding:3px 14px 3px 0!important;text-align:left!important;border:0!important;border-bottom:1px solid var(--ic-line)!important;white-space:nowrap}
-.ic-aloud{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-@container (max-width:640px){
- .ic-explorer .ic-body{flex-flow:column nowrap;gap:4px}
- .ic-explorer .ic-controls{flex:0 0 auto;padding:6px 0 0}
- .ic-explorer .ic-view{flex:0 0 auto;width:100%}
- .ic-head{margin-left:0}.ic-eq{margin-left:0}
+.ic-explorer {container-type:inline-size;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
+  color:var(--jp-content-font-color0,inherit);--ic-quiet:var(--jp-content-font-color1,#444);
+  --ic-line:var(--jp-border-color2,#cfd6dc);--ic-panel:var(--jp-layout-color1,#f7f9fa)}
+.ic-explorer .widget-html,.ic-explorer .widget-html-content {height:auto;line-height:1.45;font-size:14px;color:inherit;
+  margin:0;min-width:0;overflow:visible}
+.ic-explorer .ic-hide {display:none}
+.ic-explorer .ic-bare {height:0;margin:0;overflow:hidden}
+.ic-question {font-size:16px;font-weight:600;margin:2px 0 4px}
+.ic-explorer .ic-guess {display:flex;flex-flow:row wrap;align-items:center;gap:6px 8px;margin:0 0 6px;overflow:visible}
+.ic-guess .widget-text {width:auto;flex:0 1 auto;margin:0;overflow:visible;flex-flow:row wrap;height:auto;gap:4px 8px}
+.ic-guess .widget-text .widget-label {width:auto;margin:0;white-space:normal;height:auto;line-height:1.35;flex:0 1 auto;text-align:left}
+.ic-guess .widget-text input {width:110px;flex:0 0 110px}
+.ic-explorer .jupyter-button {width:auto;margin:0;padding:0 10px;border-radius:3px}
+.ic-explorer .ic-body {display:flex;flex-flow:row nowrap;gap:18px;align-items:stretch;overflow:visible}
+.ic-explorer .ic-controls {flex:0 0 212px;min-width:0;gap:14px;padding:14px 0 0;overflow:visible}
+.ic-explorer .ic-view {flex:1 1 0;min-width:0;overflow:hidden}
+.ic-explorer .ic-controls>*,.ic-explorer .ic-controls .widget-vbox>* {width:100%;max-width:100%;margin:0;overflow:visible}
+.ic-explorer .ic-controls .widget-inline-hbox {flex-flow:row wrap;height:auto;align-items:center}
+.ic-explorer .ic-controls .widget-label {width:auto;flex:1 1 0;text-align:left;height:auto;line-height:1.35;white-space:normal;
+  color:var(--ic-quiet);margin:0 8px 2px 0}
+.ic-explorer .ic-controls .widget-readout {order:1;flex:0 0 auto;width:auto;min-width:0;max-width:none;margin:0 0 2px;padding:0;
+  height:auto;line-height:1.35;text-align:right;font-weight:600;font-variant-numeric:tabular-nums;overflow:visible;border:0;
+  color:var(--jp-content-font-color0,inherit)}
+.ic-explorer .ic-controls .slider-container {order:2;flex:1 0 calc(100% - 18px);margin:0 9px;height:26px}
+.ic-explorer .ic-controls .widget-dropdown select,.ic-explorer .ic-controls .widget-text input {flex:1 0 100%;width:100%;order:2}
+.ic-explorer .ic-controls .widget-checkbox .widget-label-basic {color:var(--ic-quiet);white-space:normal;line-height:1.35;height:auto}
+.ic-explorer .ic-controls .widget-hbox {gap:6px;flex-flow:row wrap}
+.ic-explorer .ic-controls .widget-hbox>* {width:auto;margin:0}
+.ic-explorer .widget-play {gap:6px}
+.ic-explorer .noUi-handle:focus-visible,.ic-explorer .jupyter-button:focus-visible,.ic-explorer input:focus-visible,
+.ic-explorer select:focus-visible {outline:2px solid #E69F00;outline-offset:2px}
+.ic-explorer .noUi-target {background:var(--ic-line);border:0;box-shadow:none}
+.ic-head {margin:12px 0 0 12px}
+.ic-head b {font-size:17px;font-weight:500;line-height:1.3;display:block}
+.ic-head span {font-size:13px;color:var(--ic-quiet);display:block;margin-top:3px}
+.ic-explorer .ic-figure {margin:0;overflow:hidden}
+.ic-figure .jp-OutputArea-child {padding:0}
+.ic-figure .jp-OutputArea-prompt,.ic-figure .jp-OutputPrompt {display:none}
+.ic-figure .jp-OutputArea-output {padding:0;margin:0;overflow:hidden}
+.ic-stale .ic-figure,.ic-stale .ic-head,.ic-stale .ic-eq,.ic-stale .ic-sentence {opacity:.35;filter:grayscale(1)}
+.ic-eq {margin:2px 0 6px 12px;overflow-x:auto;font-family:'STIX Two Math','Cambria Math','DejaVu Serif',Georgia,serif}
+.ic-explorer .ic-eq table {border-collapse:collapse;margin:0;font-size:15px;border:0;table-layout:auto}
+.ic-explorer .ic-eq td {padding:1px .4em 1px 0;text-align:left;border:0;vertical-align:top;background:none;white-space:normal;
+  max-width:none;line-height:1.4}
+.ic-explorer .ic-eq tr {background:none}
+.ic-explorer .ic-eq tr:first-child td {color:var(--ic-quiet)}
+.ic-sentence {margin:6px 0;font-size:15px;max-width:70ch}
+.ic-explorer .ic-foot {display:flex;gap:8px;flex-flow:row wrap;overflow:visible;margin:2px 0 0}
+.ic-message {border-left:4px solid #E69F00;background:var(--ic-panel);padding:6px 12px;margin:6px 0;white-space:pre-wrap;max-width:80ch}
+.ic-more {background:var(--ic-panel);padding:8px 14px;margin:8px 0 0;max-width:100%;overflow-x:auto}
+.ic-explorer .ic-table {border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:0;border:0}
+.ic-explorer .ic-table th,.ic-explorer .ic-table td {padding:3px 18px 3px 0;text-align:left;border:0;
+  border-bottom:1px solid var(--ic-line);white-space:nowrap;max-width:none;background:none}
+.ic-explorer .ic-table tr {background:none}
+.ic-aloud {position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+@container (max-width:640px) {
+  .ic-explorer .ic-body {flex-flow:column nowrap;gap:4px}
+  .ic-explorer .ic-controls {flex:0 0 auto;padding:6px 0 0}
+  .ic-explorer .ic-view {flex:0 0 auto;width:100%}
+  .ic-head,.ic-eq {margin-left:0}
 }
 """
 
 # A live explorer hides the picture that waits for a kernel; with no kernel the picture hides the dead box of the widget.
 LIVE_CSS = """
-.jp-OutputArea:has(.ic-explorer) > .jp-OutputArea-child:has(.ic-snapshot),
-.jp-OutputArea:has(.ic-explorer) > .jp-OutputArea-child:has(.ic-snapshot) ~ .jp-OutputArea-child:not(:has(.ic-explorer)):has(.jp-RenderedPlotly){display:none}
+.jp-OutputArea:has(.ic-explorer)>.jp-OutputArea-child:has(.ic-snapshot),
+.jp-OutputArea:has(.ic-explorer)>.jp-OutputArea-child:has(.ic-snapshot)~.jp-OutputArea-child:not(:has(.ic-explorer)):has(.jp-RenderedPlotly)
+  {display:none}
 """
 DEAD_CSS = """
-.jp-OutputArea:has(.ic-snapshot) > .jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets:not(:has(*))){display:none}
-.ic-snapshot{border-left:4px solid #E69F00;padding:4px 12px;margin:6px 0}
+.jp-OutputArea:has(.ic-snapshot)>.jp-OutputArea-child:has(>.jp-OutputArea-output.jupyter-widgets:not(:has(*))) {display:none}
+.ic-snapshot {border-left:4px solid #E69F00;padding:4px 12px;margin:6px 0}
 """
 
 
@@ -75,7 +88,7 @@ def style(css: str) -> str:
     >>> style("a{b:c}")
     '<style>a{b:c}</style>'
     """
-    return f"<style>{re.sub(chr(10) + ' *', '', css)}</style>"
+    return "<style>" + re.sub(r"\n *", "", css) + "</style>"
 
 
 def block(kind: str, text: str, *, live: bool = False) -> str:

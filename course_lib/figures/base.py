@@ -31,11 +31,12 @@ from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.figures.theme import CONFIG, DASH, FONT, HEIGHT, MARGIN, SYMBOL, color, ink, theme
 
 __all__ = [
-    "CONFIG", "add_end_label", "at", "base_figure", "blank_axis", "count_axis", "describe", "end_labels", "line", "linear_axis",
+    "CONFIG", "OUTSIDE", "add_end_label", "at", "base_figure", "blank_axis", "count_axis", "describe", "end_labels", "line", "linear_axis",
     "log_axis", "log_ticks", "note", "points", "rate_axis", "ring", "set_title", "size_axis", "time_axis", "wrapped",
 ]  # fmt: skip
 
 TITLE_PX, SUBTITLE_PX = 17, 13
+OUTSIDE = 92  # right margin for labels outside the plot
 _TITLE_CHARS, _SUBTITLE_CHARS = 62, 88
 
 
@@ -160,19 +161,20 @@ def _axis(title: str, **more) -> dict:
         "ticks": "",
         "fixedrange": False,
         "ticklabelstandoff": 4,
+        "tickangle": 0,
         **more,
     }
 
 
 def log_ticks(low: float, high: float, say: Callable[[float], str], at_most: int = 7) -> tuple[list[float], list[str]]:
-    """Return tick positions at every power of ten within [low, high] and their texts, with at most `at_most` not empty.
+    """Return a tick at every power of ten within [low, high], and texts: every one, or every thousand where they are more than `at_most`.
 
     >>> log_ticks(10, 1e7, say_bytes, 3)
     ([10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0, 10000000.0], ['', '', '1 KB', '', '', '1 MB', ''])
     """
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     decades = range(first, last + 1)
-    stride = next((s for s in (1, 2, 3, 6) if len(decades) <= at_most * s), 9)
+    stride = next((s for s in (1, 3, 6) if len(decades) <= at_most * s), 9)
     values = [10.0**k for k in decades]
     if len(values) < 2:  # less than a decade or two: steps of 1, 2, 5
         values = [
@@ -202,7 +204,7 @@ def size_axis(low_B: float = 1, high_B: float = 1e10, title: str | None = None, 
     >>> size_axis(1e3, 1e9)["title"]["text"]
     'message size (bytes)'
     """
-    return log_axis(_("message size (bytes)") if title is None else title, low_B, high_B, say_bytes, 5, **more)
+    return log_axis(_("message size (bytes)") if title is None else title, low_B, high_B, say_bytes, 4, **more)
 
 
 def rate_axis(low_Bps: float = 1e6, high_Bps: float = 1e12, title: str | None = None, **more) -> dict:
@@ -359,53 +361,67 @@ def ring(x, y, *, role: str = "model", size: float = 12, hover: str = "", **more
 
 
 def end_labels(
-    labels: Sequence[tuple[str, float, str]], yaxis: dict, *, height: int = HEIGHT, top: float = 90, gap_px: float = 17
+    labels: Sequence[tuple[str, float, str]],
+    yaxis: dict,
+    *,
+    outside: bool = False,
+    height: int = HEIGHT,
+    top: float = 74,
+    gap_px: float = 17,
 ) -> list[dict]:
-    """Return annotations (text, y at the right end, role) at the ends of lines, right-aligned inside the plot, none on another.
+    """Return annotations (text, y at the right end, role) at the ends of lines, none on another.
 
-    Each stands above its line where there is room, else below; where lines end close together they are spread by `gap_px`.
+    Inside the plot (for lines that end flat) each stands above its line where there is room, else below. With `outside` (for lines
+    that end steeply) they stand in the right margin, which has to be wide enough: `margin={"r": OUTSIDE}`; <br> breaks them.
 
     >>> [a["text"] for a in end_labels([("NVLink 4", 4e11, "nvlink")], rate_axis(1e6, 1e12))]
     ['NVLink 4']
     """
     low, high = yaxis["range"]
     plot_px = max(height - top - MARGIN["b"], 50)
-    ends = [
-        ((at(yaxis, y) - low) / (high - low) * plot_px, text, role)
-        for text, y, role in labels
-        if (y is not None and y > 0) or yaxis["type"] != "log"
+    known = [(text, y, role) for text, y, role in labels if y is not None and (y > 0 or yaxis["type"] != "log")]
+    ends = sorted(
+        (((at(yaxis, y) - low) / (high - low) * plot_px, text, role) for text, y, role in known),
+        reverse=True,
+        key=lambda end: end[0],
+    )
+    lines_px = [min(max(end[0], 0.0), float(plot_px)) for end in ends]
+    half = gap_px / 2 * max((text.count("<br>") + 1 for text, *_rest in known), default=1)
+    places = _spread(lines_px, 2 * half, half, plot_px) if outside else _beside(lines_px, gap_px, plot_px)
+    side = (
+        {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 5, "align": "left"}
+        if outside
+        else {"x": 0.995, "xref": "paper", "xanchor": "right"}
+    )
+    return [
+        note(text, role=role, y=low + px / plot_px * (high - low), yref="y", **side)
+        for px, (_px, text, role) in zip(places, ends)
     ]
-    ends.sort(reverse=True, key=lambda end: end[0])
-    lines_px, placed, made = [end[0] for end in ends], [], []
-    for i, (line_px, text, role) in enumerate(ends):
-        line_px = min(max(line_px, 0), plot_px)
-        options = [line_px + 11, line_px - 11] if line_px + 20 < plot_px else [line_px - 11, line_px + 11]
-        other = [p for j, p in enumerate(lines_px) if j != i]
-        free = [
-            o
-            for o in options
-            if all(abs(o - p) >= gap_px for p in placed) and all(abs(o - p) >= 8 for p in other) and o > 6
-        ]
-        y_px = free[0] if free else min([line_px - 11, *[p - gap_px for p in placed if p - gap_px <= line_px]])
-        while any(abs(y_px - p) < gap_px for p in placed):
-            y_px -= gap_px / 4
-        if y_px < 8:  # no room below: go up instead
-            y_px = line_px + 11
-            while any(abs(y_px - p) < gap_px for p in placed):
-                y_px += gap_px / 4
-        placed.append(y_px)
-        made.append(
-            note(
-                text,
-                x=0.995,
-                xref="paper",
-                xanchor="right",
-                y=low + y_px / plot_px * (high - low),
-                yref="y",
-                role=role,
-            )
-        )
-    return made
+
+
+def _spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Return places near the wanted ones (falling), at least `gap` apart; pushed down, then up again from the floor."""
+    places = list(wanted)
+    for i in range(1, len(places)):
+        places[i] = min(places[i], places[i - 1] - gap)
+    if places and places[-1] < low:
+        places[-1] = low
+        for i in range(len(places) - 2, -1, -1):
+            places[i] = max(places[i], places[i + 1] + gap)
+    return places
+
+
+def _beside(lines_px: Sequence[float], gap: float, plot_px: float) -> list[float]:
+    """Return places above each line or below it, off every other label and off the ends of the other lines where that can be."""
+    placed: list[float] = []
+    for i, line_px in enumerate(lines_px):
+        others = [px for j, px in enumerate(lines_px) if j != i]
+        steps = [11 + gap * k / 2 for k in range(12)]
+        tries = [line_px + sign * step for step in steps for sign in (1, -1)]
+        inside = [t for t in tries if 8 <= t <= plot_px + 4 and all(abs(t - p) >= gap for p in placed)]
+        clear = [t for t in inside[:4] if all(abs(t - px) >= 8 for px in others)]
+        placed.append((clear or inside or [line_px])[0])
+    return placed
 
 
 def note(text: str, *, role: str = "", color: str | None = None, **place) -> dict:

@@ -10,6 +10,7 @@ from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.figures.base import (
+    OUTSIDE,
     at,
     base_figure,
     describe,
@@ -22,6 +23,7 @@ from course_lib.figures.base import (
     ring,
     size_axis,
     time_axis,
+    wrapped,
 )
 from course_lib.figures.theme import SERIES_DASH, color, theme
 
@@ -152,10 +154,7 @@ def time_over_size(
         _limits(curves, sizes),
         *(_measured(m, say_time) for m in measured),
     ]
-    labels = [
-        (_("{name}  <b>{time}</b>").format(name=c.name, time=say_time(float(c.y[-1]))), float(c.y[-1]), c.role)
-        for c in curves
-    ]
+    labels = [(f"{wrapped(c.name, 13)}<br><b>{say_time(float(c.y[-1]))}</b>", float(c.y[-1]), c.role) for c in curves]
     c = curves[0]
     title = title or _("{name}: {small} takes {fast}, {large} takes {slow}").format(
         name=c.name, small=say_bytes(float(sizes[0])), fast=say_time(float(c.y[0])), large=say_bytes(float(sizes[-1])), slow=say_time(float(c.y[-1]))
@@ -176,7 +175,8 @@ def time_over_size(
         subtitle=subtitle,
         xaxis=xaxis,
         yaxis=yaxis,
-        annotations=end_labels(labels, yaxis),
+        annotations=end_labels(labels, yaxis, outside=True),
+        margin={"r": OUTSIDE},
         meta=describe(alt + _measured_words(measured, say_time), [_("link"), _("size"), _("time")], rows),
     )
 

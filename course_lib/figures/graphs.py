@@ -21,14 +21,13 @@ SHAPES = {
     "memory": "triangle-up",
 }
 LEVELS = (0.0, 0.01, 0.5, 0.8, 0.99)  # fullness from which a link is drawn thin, light, middling, dark, and as full
-BINS = 5
 _STEPS = 14  # points along a link, so that hovering anywhere on it works
 
 
 def fullness_colours() -> list[str]:
     """Return the colours of LEVELS, from unused grey to the attention of a full link.
 
-    >>> len(fullness_colours()) == BINS
+    >>> len(fullness_colours()) == len(LEVELS)
     True
     """
     full = color("network")
@@ -50,7 +49,7 @@ def graph(
     height: int = 420,
     unit_say=say_rate,
 ) -> go.Figure:
-    """Return a machine as a graph of directed links; always seven traces: five levels of fullness, hover points, vertices.
+    """Return a machine as a graph of directed links; always two traces, hover points and vertices; links are shapes.
 
     Vertices: `names`, `kinds` (of SHAPES), positions `x`, `y` (larger y is higher), shape (v,). Directed links: `src`, `dst` (indices),
     `flow_Bps` and `capacity_Bps` (bytes/s, one direction), shape (e,). The two directions of a pair are drawn side by side. The fullest
@@ -58,7 +57,7 @@ def graph(
 
     >>> fig = graph(["switch", "GPU 0"], ["switch", "gpu"], [0, 0], [1, 0], [0, 1], [1, 0], [6e10, 0], [6e10, 6e10])
     >>> fig.layout.title.text, len(fig.data)
-    ('switch → GPU 0 is full: 60 GB/s', 7)
+    ('switch → GPU 0 is full: 60 GB/s', 2)
     """
     x, y = np.atleast_1d(finite("x", np.asarray(x))), np.atleast_1d(finite("y", np.asarray(y)))
     src, dst = np.atleast_1d(np.asarray(src, dtype=int)), np.atleast_1d(np.asarray(dst, dtype=int))
@@ -75,12 +74,13 @@ def graph(
     width = np.where(flow > 0, 1.5 + 9 * np.sqrt(flow / max(flow.max(), 1e-300)), 1.2)
     colours = fullness_colours()
     paths = [_path(x, y, s, d, w) for s, d, w in zip(src, dst, width)]
-    data = [_level(paths, np.flatnonzero(level == k), width, colours[k]) for k in range(BINS)]
+    drawn = np.argsort(level, kind="stable")  # the fullest on top
+    links = [_link_shape(paths[i], width[i], colours[level[i]]) for i in drawn]
     words = [
         _("{a} → {b}: {flow} of {all}, {percent} % full").format(a=names[s], b=names[d], flow=unit_say(float(f)), all=unit_say(float(c)), percent=say_number(100 * float(u), 3))
         for s, d, f, c, u in zip(src, dst, flow, capacity, full)
     ]  # fmt: skip
-    data += [_hover(paths, words), _vertices(names, kinds, x, y)]
+    data = [_hover(paths, words), _vertices(names, kinds, x, y)]
     worst = int(np.argmax(full)) if full.size else -1
     labels = _names(names, kinds, x, y)
     if worst >= 0 and flow[worst] > 0:
@@ -97,6 +97,7 @@ def graph(
         xaxis=blank_axis(float(x.min()) - 0.09 * span_x, float(x.max()) + 0.09 * span_x),
         yaxis=blank_axis(float(y.min()) - 0.2 * span_y, float(y.max()) + 0.16 * span_y),
         annotations=labels,
+        shapes=links,
         height=height,
         margin={"l": 8, "r": 8, "b": 12},
         meta=describe(
@@ -183,21 +184,11 @@ def _path(x, y, s: int, d: int, width: float) -> tuple[np.ndarray, np.ndarray]:
     return x[s] + dx * t + aside * dy / length, y[s] + dy * t - aside * 0.6 * dx / length
 
 
-def _level(paths, chosen: np.ndarray, width: np.ndarray, colour: str) -> dict:
-    """Return one trace with every link of a level of fullness; a line has one width, so wide links are drawn as bands of lines."""
-    px, py = [], []
-    for i in chosen:
-        px += [*paths[i][0], None]
-        py += [*paths[i][1], None]
-    wide = float(np.mean(width[chosen])) if chosen.size else 1.0
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": px,
-        "y": py,
-        "line": {"color": colour, "width": wide},
-        "hoverinfo": "skip",
-    }
+def _link_shape(path, width: float, colour: str) -> dict:
+    """Return a link as a shape: every one has a width of its own, which lines of one trace cannot have."""
+    px, py = path
+    ends = {"x0": float(px[0]), "y0": float(py[0]), "x1": float(px[-1]), "y1": float(py[-1])}
+    return {"type": "line", "layer": "below", "line": {"color": colour, "width": float(width)}, **ends}
 
 
 def _hover(paths, words: Sequence[str]) -> dict:
@@ -230,7 +221,14 @@ def _names(names, kinds, x, y) -> list[dict]:
     for name, _kind, a, b in zip(names, kinds, x, y):
         short = name if crowd <= 6 or b > foot else name.replace(" ", "<br>", 1)
         labels.append(
-            note(short, x=float(a), xref="x", y=float(b), yref="y", yshift=-30 if b == foot else 29)
+            note(
+                short,
+                x=float(a),
+                xref="x",
+                y=float(b),
+                yref="y",
+                yshift=(-29 - 8 * short.count("<br>")) if b == foot else 29,
+            )
             | {"font": {"size": 12, "color": ink()}}
         )
     return labels

@@ -96,7 +96,7 @@ def losses(
                 xanchor="right",
                 y=i,
                 yref="y",
-                yshift=15,
+                yshift=20,
                 color=ink(role),
             )
         )
@@ -223,7 +223,7 @@ def residuals(
             xanchor="right",
             y=i,
             yref="y",
-            yshift=15,
+            yshift=20,
             role="measured",
         )
         for i, (b, c, d) in enumerate(zip(measured, model, off))
@@ -275,7 +275,7 @@ def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str]) -> dic
 
 
 def _label(text: str, row: int) -> dict:
-    return note(text, x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=17)
+    return note(text, x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=20)
 
 
 def _value(text: str, x: float, row: int, colour: str) -> dict:

@@ -18,6 +18,7 @@ from course_lib.base.scale import say_number
 from course_lib.figures.theme import CONFIG
 
 MIMETYPE = "application/vnd.plotly.v1+json"
+BARE_TOP = 20  # top margin of a figure whose title stands outside it
 
 
 def spec(fig: go.Figure, *, titled: bool = True) -> dict:
@@ -31,7 +32,10 @@ def spec(fig: go.Figure, *, titled: bool = True) -> dict:
     if not titled and "title" in layout:
         layout["meta"] = {**(layout.get("meta") or {}), "title": title_of(fig)[0]}
         del layout["title"]
-        layout["margin"] = {**layout.get("margin", {}), "t": 24}
+        margin = layout.get("margin", {})
+        if "height" in layout:  # the plot itself keeps its size
+            layout["height"] += BARE_TOP - margin.get("t", BARE_TOP)
+        layout["margin"] = {**margin, "t": BARE_TOP}
     plain["config"] = CONFIG
     return plain
 

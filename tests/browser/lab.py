@@ -1,0 +1,240 @@
+"""A JupyterLab of its own on copies of notebooks, and a Chromium that watches it: requests that leave the machine, console errors."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+NEEDS_INPUT = "type a number first"
+
+READY = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k = w?.sessionContext?.session?.kernel;
+  if (!k || k.status !== 'idle') return false;
+  return w.content.widgets.every(c => c.model.type !== 'code' || !c.model.sharedModel.getSource().trim() || c.model.executionCount !== null); }"""
+
+
+def chromium() -> str | None:
+    """Return the path of a Chromium, or None."""
+    named = os.environ.get("CHROMIUM", "")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return (named if Path(named).is_file() else None) or next(filter(None, map(shutil.which, names)), None)
+
+
+def free_port() -> int:
+    """Return a TCP port that is free now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Lab:
+    """A JupyterLab server with private folders for settings; `.page(…)` opens a notebook in it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.port = free_port()
+        self.home = folder / ".lab-home"
+        (self.home / "config" / "labconfig").mkdir(parents=True)
+        no_news = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+        (self.home / "config" / "labconfig" / "page_config.json").write_text(json.dumps(no_news), encoding="utf-8")
+        self.environment = os.environ | {
+            "JUPYTER_CONFIG_DIR": str(self.home / "config"),
+            "JUPYTER_DATA_DIR": str(self.home / "data"),
+            "JUPYTER_RUNTIME_DIR": str(self.home / "run"),
+            "JUPYTERLAB_SETTINGS_DIR": str(self.home / "settings"),
+            "IPYTHONDIR": str(self.home / "ipython"),
+            "INTERCONNECT_HOME": str(self.home / "notes"),
+        }
+        self.log = open(self.home / "lab.log", "w", encoding="utf-8")
+        command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--ServerApp.port={self.port}"]
+        command += ["--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", "--LabApp.news_url="]
+        command += ["--ServerApp.disable_check_xsrf=True", "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}"]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, env=self.environment, cwd=folder)
+        self._wait()
+
+    def _wait(self) -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                break
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status", timeout=2).read()
+                return
+            except OSError:
+                time.sleep(0.15)
+        raise RuntimeError("JupyterLab did not start:\n" + (self.home / "lab.log").read_text(encoding="utf-8")[-3000:])
+
+    def theme(self, name: str) -> None:
+        """Save "JupyterLab Light" or "JupyterLab Dark" as the person's theme."""
+        folder = self.home / "settings" / "@jupyterlab" / "apputils-extension"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "themes.jupyterlab-settings").write_text(json.dumps({"theme": name}), encoding="utf-8")
+
+    def write(self, name: str, cells: list[str]) -> str:
+        """Write a notebook of code cells and return its name."""
+        made = [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": c} for i, c in enumerate(cells)]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        (self.folder / name).write_text(json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
+        return name
+
+    def end_kernels(self) -> None:
+        """Shut every kernel down."""
+        base = f"http://127.0.0.1:{self.port}/api/sessions"
+        for session in json.load(urllib.request.urlopen(base, timeout=10)):
+            urllib.request.urlopen(urllib.request.Request(f"{base}/{session['id']}", method="DELETE"), timeout=20).read()
+
+    def stop(self) -> None:
+        """End the server and its kernels."""
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        self.log.close()
+
+
+class Watched:
+    """One browser page on a Lab: `.page` is Playwright's; `.blocked` and `.errors` collect what must not happen."""
+
+    def __init__(self, browser, lab: Lab, *, width: int = 1280, height: int = 900):
+        self.lab = lab
+        self.blocked: list[str] = []
+        self.errors: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.page = self.context.new_page()
+        self.page.route("**/*", self._route)
+        self.page.on("console", lambda m: self.errors.append(m.text[:300]) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)[:300]))
+
+    def _route(self, route) -> None:
+        if route.request.url.startswith((f"http://127.0.0.1:{self.lab.port}/", "data:", "blob:")):
+            route.continue_()
+        else:
+            self.blocked.append(route.request.url[:200])
+            route.abort()
+
+    def open(self, notebook: str, *, run: bool = True, simple: bool = False) -> "Watched":
+        """Open a notebook, wait for its kernel and, with `run`, for all its cells."""
+        mode = "doc" if simple else "lab"
+        self.page.goto(f"http://127.0.0.1:{self.lab.port}/{mode}/tree/{notebook}?reset")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        self.page.wait_for_function(READY, timeout=90_000)
+        if run:
+            self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+            self.page.wait_for_function(RUN_DONE, timeout=180_000)
+        return self
+
+    def save(self) -> None:
+        """Save the notebook."""
+        self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save'); }")
+
+    def outputs_with_errors(self) -> list[str]:
+        """Return the texts of tracebacks and stderr in the outputs."""
+        kinds = "application/vnd.jupyter.stderr", "application/vnd.jupyter.error"
+        return self.page.locator(", ".join(f".jp-OutputArea-output[data-mime-type='{k}']" for k in kinds)).all_inner_texts()
+
+    def picture(self, explorer) -> str:
+        """Return what an explorer shows: title, drawing, formula, sentence and message, as one text to compare."""
+        return explorer.evaluate("""e => [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
+            .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|').replace(/\\b(clip|legend|topdefs|defs)?[a-z-]*[0-9a-f]{6,}[a-z-]*/g, '')""")
+
+    def settle(self, explorer, quiet_s: float = 0.35, at_most_s: float = 8.0) -> str:
+        """Wait until the picture has stopped changing and return it."""
+        began, last, since = time.monotonic(), self.picture(explorer), time.monotonic()
+        while time.monotonic() - began < at_most_s:
+            self.page.wait_for_timeout(60)
+            now = self.picture(explorer)
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > quiet_s and explorer.locator(".ic-figure svg.main-svg").count():
+                break
+        return last
+
+    def close(self) -> None:
+        """Close the page."""
+        self.context.close()
+
+
+def visible_explorers(watched: Watched) -> list:
+    """Return the explorers of the page that hold a figure, in order."""
+    return [e for e in watched.page.locator(".ic-explorer:has(.ic-figure)").all() if e.is_visible()]
+
+
+def commit_guess(watched: Watched, explorer) -> None:
+    """Type a guess where one is asked, so that the controls open."""
+    box = explorer.locator(".ic-guess input")
+    if box.count() and box.first.is_enabled():
+        box.first.fill("10")
+        explorer.locator(".ic-guess button").first.click()
+        watched.page.wait_for_timeout(400)
+
+
+def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[str]:
+    """Move every control of every explorer over its range; return what went wrong, in words (an empty list is a pass)."""
+    wrong: list[str] = []
+    page = watched.page
+    for number, explorer in enumerate(visible_explorers(watched), 1):
+        explorer.scroll_into_view_if_needed()
+        commit_guess(watched, explorer)
+        watched.settle(explorer)
+        for control in explorer.locator(".ic-controls > .jupyter-widgets, .ic-controls > .lm-Widget").all():
+            name = (control.locator("label").first.inner_text() if control.locator("label").count() else "?").strip()
+            seen = {watched.settle(explorer)}
+            try:
+                _move(watched, explorer, control, seen)
+            except Exception as error:
+                wrong.append(f"explorer {number}, {name}: could not be moved: {error}"[:300])
+            if must_change and len(seen) < 2 and not control.locator("[data-same]").count():
+                wrong.append(f"explorer {number}, {name}: the picture does not change")
+            if not explorer.locator(".ic-figure svg.main-svg").count():
+                wrong.append(f"explorer {number}, {name}: the picture is gone")
+        for button in explorer.locator(".ic-foot button").all():
+            button.click()
+            watched.settle(explorer)
+        if explorer.locator(".ic-message").count() and explorer.locator(".ic-message").first.is_visible():
+            wrong.append(f"explorer {number}: a message is left after reset: {explorer.locator('.ic-message').first.inner_text()}")
+        page.wait_for_timeout(50)
+    wrong += [f"error in an output: {text[:300]}" for text in watched.outputs_with_errors()]
+    return wrong
+
+
+def _move(watched: Watched, explorer, control, seen: set) -> None:
+    page = watched.page
+    if control.locator(".noUi-handle").count():
+        handle = control.locator(".noUi-handle").first
+        for key, times in (("ArrowRight", 1), ("Home", 1), ("ArrowRight", 2), ("End", 1), ("ArrowLeft", 1)):
+            handle.focus()
+            for _i in range(times):
+                page.keyboard.press(key)
+            seen.add(watched.settle(explorer, 0.25))
+        for button in control.locator("button").all():
+            if button.is_visible() and button.is_enabled():
+                button.click()
+                seen.add(watched.settle(explorer, 0.25))
+    elif control.locator("select").count():
+        select = control.locator("select").first
+        for i in range(select.locator("option").count()):
+            select.select_option(index=i)
+            seen.add(watched.settle(explorer, 0.25))
+    elif control.locator("input[type=checkbox]").count():
+        for _i in range(2):
+            control.locator("input[type=checkbox]").first.click()
+            seen.add(watched.settle(explorer, 0.25))
+    elif control.locator("input").count():
+        box = control.locator("input").first
+        before = box.input_value()
+        for text in ("", "nonsense", "-1", "0", "1e300", "nan", before):
+            box.fill(text)
+            box.press("Enter")
+            seen.add(watched.settle(explorer, 0.25))
+    elif control.locator("button").count():
+        for button in control.locator("button").all():
+            button.click()
+            seen.add(watched.settle(explorer, 0.25))
