@@ -214,7 +214,7 @@ def searched(topology: Topology, src: NDArray, dst: NDArray, choice: str, seed: 
 
 
 def _search_some(topology: Topology, src: NDArray, dst: NDArray, choice: str, seed: int, strict: bool) -> tuple:
-    open_pairs = np.ones(len(src), bool)
+    open_pairs = src != dst
     none = np.zeros(0, np.int64)
     found = [(none, none, none)]
     for links, forwards, hops in _tiers(topology):

@@ -41,8 +41,8 @@ def loads(topology: Topology, paths: Routes, message_B: ArrayLike) -> NDArray[np
     weight = bytes_per_pair[paths.pair] * paths.share
     single = paths.count == 1
     if single.all():
-        return np.bincount(paths.first, weights=weight, minlength=topology.n_links)
-    load = np.bincount(paths.first[single], weights=weight[single], minlength=topology.n_links)
+        return np.bincount(paths.first, weights=weight, minlength=topology.n_links).astype(float)  # of nothing, counts
+    load = np.bincount(paths.first[single], weights=weight[single], minlength=topology.n_links).astype(float)
     # Wide runs are few kinds (one per leaf or pod): sum each kind once, then lay it over its links.
     wide = ~single
     width = int(paths.count.max()) + 1
