@@ -37,6 +37,7 @@ class Act:
     moves: Moves
     read: NDArray[np.int64]
     write: NDArray[np.int64]
+    once: bool  # no slot is written twice
 
 
 def node_name(schedule: Schedule, node: int) -> str:
@@ -94,7 +95,7 @@ def acts(schedule: Schedule, filled: NDArray[np.bool_] | None = None) -> Iterato
         if empty.size:
             text = _("{where}, transfer {t}: adds to chunk {chunk} of {node}, which never held anything to add to.")
             raise _error(schedule, text, i, k, moves, int(empty[0]), "dst")
-        yield Act(i, k, moves, read, write)
+        yield Act(i, k, moves, read, write, not again.size)
         filled[write] = True
 
 
@@ -125,13 +126,13 @@ def carry(state: np.ndarray, act: Act, add: Callable[[np.ndarray, np.ndarray], n
         payload, write = payload[adds], act.write[adds]
     else:
         write = act.write
+    if act.once:
+        state[write] = add(state[write], payload)
+        return
     order = np.argsort(write, kind="stable")
     ordered = write[order]
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     turn = np.arange(order.size) - np.repeat(begins, np.diff(np.r_[begins, order.size]))
-    if begins.size == order.size:
-        state[write] = add(state[write], payload)
-        return
     by_turn = np.argsort(turn, kind="stable")
     for rows in np.split(order[by_turn], np.cumsum(np.bincount(turn))[:-1]):
         state[write[rows]] = add(state[write[rows]], payload[rows])
