@@ -51,8 +51,11 @@ def choice(name: str, value, valid: tuple[int, ...]):
     [4.0, 16.0]
     """
     value = finite(name, value)
-    if not np.isin(value, valid).all():
-        wrong = np.asarray(value).ravel()[~np.isin(np.asarray(value).ravel(), valid)][0]
+    allowed = np.zeros(np.shape(value), dtype=bool)
+    for option in valid:
+        allowed |= np.equal(value, option)
+    if not allowed.all():
+        wrong = np.asarray(value)[~allowed].flat[0]
         raise CourseError(
             _("{name} is {value:g}; valid: {valid}.").format(name=name, value=wrong, valid=", ".join(map(str, valid)))
         )

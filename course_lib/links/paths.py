@@ -74,7 +74,7 @@ def best_chunk_B(message_B, latency_in_s, bandwidth_in_Bps, latency_out_s, bandw
     best_time, best_count = np.full(m.shape, np.inf), np.ones(m.shape)
     for chunk in (np.sqrt(size * a1 * b2), np.sqrt(size * a2 * b1), np.maximum(change, SMALLEST_CHUNK_B)):
         for round_to_whole in (np.floor, np.ceil):
-            count = np.clip(round_to_whole(size / np.maximum(chunk, 1e-300)), 1.0, most)
+            count = np.clip(round_to_whole(size / np.maximum(chunk, 1.0)), 1.0, most)
             first, second = a1 + size / count / b1, a2 + size / count / b2
             time = first + second + (count - 1) * np.maximum(first, second)
             better = time < best_time
