@@ -68,20 +68,28 @@ OTHER = {"item": "b", "field": "z_Bps"}
 
 @pytest.mark.parametrize(
     ("formula", "expected"),
-    [("rate_Bps", 450e9), ("2 * rate_Bps - rate_Bps / 2", 675e9), ("to.z_Bps", 450e9), ("-(-rate_Bps)", None), ("rate_Bps * 1.5", 675e9)],
+    [
+        ("rate_Bps", 450e9),
+        ("2 * rate_Bps - rate_Bps / 2", 675e9),
+        ("to.z_Bps", 450e9),
+        ("-(-rate_Bps)", None),
+        ("rate_Bps * 1.5", 675e9),
+    ],
 )
 def test_formulas_are_computed_over_fields_and_named_items(formula, expected):
     if expected is None:
         with pytest.raises(CourseError):
             built({}, POINTER, OTHER, DERIVED | {"formula": formula})
     else:
-        assert built({}, POINTER, OTHER, DERIVED | {"formula": formula}).values["a", "y_Bps"].value == pytest.approx(expected)
+        assert built({}, POINTER, OTHER, DERIVED | {"formula": formula}).values["a", "y_Bps"].value == pytest.approx(
+            expected
+        )
 
 
 @pytest.mark.parametrize(
     "formula",
     ["__import__('os').getcwd()", "rate_Bps ** 2", "rate_Bps[0]", "(lambda: 1)()", "rate_Bps if 1 else 2", "True * rate_Bps", "'a' * 2",
-     "missing * 2", "y_Bps", "rate_Bps / 0", "to", "to * 2", "rate_Bps.z_Bps", "to.missing", "2 *", "rate_Bps // 2", "[1]", "1j * rate_Bps"],
+     "missing * 2", "y_Bps", "rate_Bps / 0", "to", "to * 2", "rate_Bps.z_Bps", "to.missing", "2 *", "rate_Bps // 2", "[1]", "1j * 2"],
 )  # fmt: skip
 def test_nothing_else_gets_through_a_formula(formula):
     with pytest.raises(CourseError, match=r"hardware.csv, line"):
@@ -174,7 +182,13 @@ def test_every_gpu_of_a_switched_system_has_its_links_on_switch_ports():
 
 
 def test_racks_are_trays_times_gpus_and_totals_round_to_the_headline():
-    for name, gpus in (("gb200-nvl72", 72), ("gb300-nvl72", 72), ("vera-rubin-nvl72", 72), ("dgx-2", 16), ("dgx-h100", 8)):
+    for name, gpus in (
+        ("gb200-nvl72", 72),
+        ("gb300-nvl72", 72),
+        ("vera-rubin-nvl72", 72),
+        ("dgx-2", 16),
+        ("dgx-h100", 8),
+    ):
         assert hardware.system(name).gpus == gpus
     for name in ("dgx-a100", "dgx-b200", "gb200-nvl72", "gb300-nvl72", "vera-rubin-nvl72"):
         assert value(name, "aggregate_Bps") == pytest.approx(value(name, "advertised_aggregate_Bps"), rel=0.005)
@@ -196,7 +210,9 @@ def test_pods_are_hosts_times_gpus():
     for name in hardware.items("cluster"):
         if "advertised_gpus" in record(name):
             assert value(name, "gpus") == value(name, "advertised_gpus")
-    taper = value("nvlink-switch-system", "gpus") * value("nvlink4", "line_Bps") / value("nvlink-switch-system", "taper")
+    taper = (
+        value("nvlink-switch-system", "gpus") * value("nvlink4", "line_Bps") / value("nvlink-switch-system", "taper")
+    )
     assert value("nvlink-switch-system", "all_to_all_Bps") == pytest.approx(taper, rel=1e-9)
 
 

@@ -49,7 +49,7 @@ def test_transfers_come_back_with_the_lanes_and_code_they_were_typed_with():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "400G", "900 GB/s", "banana", "nvlink7", "32 GT/s x0", "PCIe 5.0 x0", "PCIe 9", "32 GT/s wat", None, 3, "x16", "8 GT/s 128b/0b"]
+    "text", ["", "400G", "900 GB/s", "banana", "nvlink7", "32 GT/s x0", "PCIe 5.0 x0", "PCIe 9", "32 GT/s wat", None, 3, "x16", "8 GT/s 1b/0b"]
 )  # fmt: skip
 def test_lines_that_cannot_be_read_are_refused_in_words(text):
     with pytest.raises(CourseError):

@@ -133,7 +133,9 @@ def test_a_bare_1M_names_both_readings_and_can_be_told():
         parse_bytes("1M", bare="both")
 
 
-@pytest.mark.parametrize("text", ["64 Mb", "-1", "-1 MB", "nan", "inf", "2 GB/s", "5 parsecs", True, None, [1], "1e400", "1 MB 2"])
+@pytest.mark.parametrize(
+    "text", ["64 Mb", "-1", "-1 MB", "nan", "inf", "2 GB/s", "5 parsecs", True, None, [1], "1e400", "1 MB 2"]
+)
 def test_what_is_no_size_is_refused_in_words(text):
     if text == [1]:
         assert parse_bytes(text).tolist() == [1.0]  # arrays of plain numbers are sizes
