@@ -1,7 +1,7 @@
 """What tensor slicing and pipelines send for a real model, and how long that takes on a real link.
 
-Times come from a function of message size, `plan.price.pricer("all_reduce", system, n_ranks)` for one; nothing here
-knows a link. Validity: communication that waits for nothing and hides behind nothing, as in a plain implementation.
+Times come from functions of message size: `prices` and `handoff_price` ask `timing.tuning.predict` for a system, and any
+other function will do. Validity: communication that waits for nothing and hides behind nothing.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from course_lib.base.language import _
 from course_lib.plan.footprint import Plan
 from course_lib.plan.orders import chunks_for, make
 from course_lib.plan.pipeline import Timeline, run
-from course_lib.plan.price import TimeOf, price
+from course_lib.plan.price import TimeOf, price, pricer
 from course_lib.plan.shares import share
 from course_lib.plan.transformer import Shape, flops, model
 
@@ -63,6 +63,28 @@ def layer_collectives(
     return Collectives(each, dict(each), message_B)
 
 
+def prices(system: object, tensor: int, style: str = "tensor", *, n_hosts: int | None = None) -> dict[str, TimeOf]:
+    """Return what prices the collectives of a style on `tensor` ranks of a system, as `tensor_time` takes it.
+
+    `n_hosts` spreads the ranks over that many hosts; None means as few as hold them. Errors are those of `predict`.
+
+    >>> sorted(prices("dgx-h100", 8, "sequence"))
+    ['all_gather', 'reduce_scatter']
+    """
+    style = one_of(_("style of slicing"), style, STYLES)
+    names = ("all_reduce",) if style == "tensor" else ("all_gather", "reduce_scatter")
+    return {name: pricer(name, system, tensor, n_hosts=n_hosts) for name in names}
+
+
+def handoff_price(system: object, *, across_hosts: bool = True) -> TimeOf:
+    """Return what prices a message from one stage to the next: over the network, or inside a host.
+
+    >>> callable(handoff_price("dgx-h100"))
+    True
+    """
+    return pricer("send_recv", system, 2, n_hosts=2 if across_hosts else 1)
+
+
 @dataclass(frozen=True, slots=True)
 class StepTime:
     """Seconds of computing and of communication that is not hidden."""
@@ -108,9 +130,9 @@ def tensor_time(
         for name, count in phase.items():
             if time_of is None or name not in time_of:
                 raise CourseError(
-                    _(
-                        "time_of has no price for {name}; give time_of={{'{name}': pricer('{name}', system, {n})}}."
-                    ).format(name=name, n=tensor)
+                    _("time_of has no price for {name}; prices(system, {n}, style) has one.").format(
+                        name=name, n=tensor
+                    )
                 )
             total += count * float(price(time_of[name], found.message_B))
     return StepTime(compute_s, total * shape.n_layers)

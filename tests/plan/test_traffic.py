@@ -4,7 +4,7 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.plan.footprint import Plan
 from course_lib.plan.pipeline import bubble_formula
-from course_lib.plan.traffic import handoffs, layer_collectives, tensor_time, timeline
+from course_lib.plan.traffic import handoff_price, handoffs, layer_collectives, prices, tensor_time, timeline
 from course_lib.plan.transformer import flops, model
 
 
@@ -64,3 +64,33 @@ def test_a_free_handoff_leaves_the_textbook_bubble_and_a_real_one_adds_to_it():
     assert free.bubble_of_ideal == pytest.approx(bubble_formula("1f1b", 8, 32).of_ideal)
     assert real.step_s > free.step_s
     assert free.busy_s[0] == pytest.approx(32 * flops(model("gpt3-175b"), 1).model / 64 / 1.5e14)
+
+
+def test_two_ranks_gain_over_nvlink_and_lose_over_pcie_or_one_card_where_messages_are_large():
+    """Published wisdom that the library's own prices have to show: slices stay inside the NVLink domain."""
+    one = tensor_time("llama3-8b", 1, 1, flops_per_s=4e14).total_s
+    nvlink = tensor_time("llama3-8b", 1, 2, flops_per_s=4e14, time_of=prices("dgx-h100", 2)).total_s
+    card = tensor_time("llama3-8b", 1, 2, flops_per_s=4e14, time_of=prices("dgx-h100", 2, n_hosts=2)).total_s
+    pcie = tensor_time("llama3-8b", 1, 2, flops_per_s=4e14, time_of=prices("pcie4-box", 2)).total_s
+    assert nvlink < card
+    assert nvlink < pcie
+    assert nvlink < 0.75 * one
+
+
+def test_short_messages_across_hosts_wait_for_latency_not_bandwidth():
+    """A decode step sends few bytes: the sums across hosts cost their count times a latency."""
+    inside, across = (prices("dgx-h100", 8, n_hosts=n)["all_reduce"] for n in (1, 8))
+    small, smaller = (layer_collectives("llama3-70b", n, 1, tensor=8).message_B for n in (4, 1))
+    assert float(across(small)) > 2 * float(inside(small))
+    assert float(across(small)) < 1.5 * float(across(smaller))
+
+
+def test_sequence_slicing_is_priced_by_its_own_pairs():
+    got = tensor_time("llama3-8b", 1, 8, flops_per_s=4e14, style="sequence", time_of=prices("dgx-h100", 8, "sequence"))
+    assert got.communicate_s > 0
+    assert prices("dgx-h100", 1)["all_reduce"](1e6) == 0
+
+
+def test_a_handoff_across_hosts_takes_longer_than_inside():
+    across, inside = handoff_price("dgx-h100"), handoff_price("dgx-h100", across_hosts=False)
+    assert float(across(50e6)) > 4 * float(inside(50e6))
