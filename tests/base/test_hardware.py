@@ -88,9 +88,27 @@ def test_formulas_are_computed_over_fields_and_named_items(formula, expected):
 
 @pytest.mark.parametrize(
     "formula",
-    ["__import__('os').getcwd()", "rate_Bps ** 2", "rate_Bps[0]", "(lambda: 1)()", "rate_Bps if 1 else 2", "True * rate_Bps", "'a' * 2",
-     "missing * 2", "y_Bps", "rate_Bps / 0", "to", "to * 2", "rate_Bps.z_Bps", "to.missing", "2 *", "rate_Bps // 2", "[1]", "1j * 2"],
-)  # fmt: skip
+    [
+        "__import__('os').getcwd()",
+        "rate_Bps ** 2",
+        "rate_Bps[0]",
+        "(lambda: 1)()",
+        "rate_Bps if 1 else 2",
+        "True * rate_Bps",
+        "'a' * 2",
+        "missing * 2",
+        "y_Bps",
+        "rate_Bps / 0",
+        "to",
+        "to * 2",
+        "rate_Bps.z_Bps",
+        "to.missing",
+        "2 *",
+        "rate_Bps // 2",
+        "[1]",
+        "1j * 2",
+    ],
+)
 def test_nothing_else_gets_through_a_formula(formula):
     with pytest.raises(CourseError, match=r"hardware.csv, line"):
         built({}, POINTER, OTHER, DERIVED | {"formula": formula})

@@ -10,9 +10,18 @@ GEN5_Bps = 32e9 * 16 / 8 * 128 / 130
 
 @pytest.mark.parametrize(
     "text",
-    ["32 GT/s x16 128b/130b", "x16 32 GT/s", "16 lanes at 32 GT/s", "16 x 32 GT/s", "16 × 32GT/s, 128b/130b", "PCIe 5.0 x16",
-     "PCIe Gen5", "pcie5", "PCIe Gen 5 x16"],
-)  # fmt: skip
+    [
+        "32 GT/s x16 128b/130b",
+        "x16 32 GT/s",
+        "16 lanes at 32 GT/s",
+        "16 x 32 GT/s",
+        "16 × 32GT/s, 128b/130b",
+        "PCIe 5.0 x16",
+        "PCIe Gen5",
+        "pcie5",
+        "PCIe Gen 5 x16",
+    ],
+)
 def test_one_link_typed_in_many_ways_is_one_rate(text):
     assert decode(text).rate.per_direction_Bps == pytest.approx(GEN5_Bps, rel=1e-12)
 
@@ -49,8 +58,23 @@ def test_transfers_come_back_with_the_lanes_and_code_they_were_typed_with():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "400G", "900 GB/s", "banana", "nvlink7", "32 GT/s x0", "PCIe 5.0 x0", "PCIe 9", "32 GT/s wat", None, 3, "x16", "8 GT/s 1b/0b"]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "400G",
+        "900 GB/s",
+        "banana",
+        "nvlink7",
+        "32 GT/s x0",
+        "PCIe 5.0 x0",
+        "PCIe 9",
+        "32 GT/s wat",
+        None,
+        3,
+        "x16",
+        "8 GT/s 1b/0b",
+    ],
+)
 def test_lines_that_cannot_be_read_are_refused_in_words(text):
     with pytest.raises(CourseError):
         decode(text)

@@ -75,15 +75,34 @@ def test_a_bare_number_or_prefix_is_asked_bits_or_bytes(text):
 @pytest.mark.parametrize("text", ["900 gb/s", "900 gbps", "400 Gib/s", "400 GBPS", "64 mb"])
 def test_case_that_hides_bits_or_bytes_is_asked(text):
     read = parse_bytes if text.endswith("mb") else parse_rate
-    with pytest.raises(CourseError, match="bits or bytes|not known|direction|per second"):
+    with pytest.raises(CourseError, match=r"bits or bytes|not known|direction|per second"):
         read(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "fast", "-1 GB/s each way", "nan GB/s", "inf GB/s", "1e400 GB/s each way", "0,5 GB/s", "1.2.3 GB/s", "400 GB",
-     "32 GT/s", "5 furlongs/s", "900 GB/s aggregate", None, 5, b"400 Gb/s", "1,23 GB/s", "٤٠٠ Gb/s", "GB/s"],
-)  # fmt: skip
+    [
+        "",
+        " ",
+        "fast",
+        "-1 GB/s each way",
+        "nan GB/s",
+        "inf GB/s",
+        "1e400 GB/s each way",
+        "0,5 GB/s",
+        "1.2.3 GB/s",
+        "400 GB",
+        "32 GT/s",
+        "5 furlongs/s",
+        "900 GB/s aggregate",
+        None,
+        5,
+        b"400 Gb/s",
+        "1,23 GB/s",
+        "٤٠٠ Gb/s",
+        "GB/s",
+    ],
+)
 def test_what_is_no_rate_is_refused_in_words(text):
     with pytest.raises(CourseError) as caught:
         parse_rate(text)
@@ -129,7 +148,7 @@ def test_a_bare_1M_names_both_readings_and_can_be_told():
         parse_bytes("1M")
     assert parse_bytes("1M", bare="binary") == MiB
     assert parse_bytes("8G", bare="decimal") == 8 * GB
-    with pytest.raises(CourseError, match="valid|Valid|nearest"):
+    with pytest.raises(CourseError, match=r"Valid|nearest"):
         parse_bytes("1M", bare="both")
 
 
@@ -145,8 +164,17 @@ def test_what_is_no_size_is_refused_in_words(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "time_s"), [("12 us", 12e-6), ("12µs", 12e-6), ("12 μs", 12e-6), ("3 seconds", 3), ("2 hours", 7200), ("1.5 ms", 1.5e-3), ("5 mins", 300)]
-)  # fmt: skip
+    ("text", "time_s"),
+    [
+        ("12 us", 12e-6),
+        ("12µs", 12e-6),
+        ("12 μs", 12e-6),
+        ("3 seconds", 3),
+        ("2 hours", 7200),
+        ("1.5 ms", 1.5e-3),
+        ("5 mins", 300),
+    ],
+)
 def test_times_are_read(text, time_s):
     assert parse_time(text) == pytest.approx(time_s, rel=1e-15)
 

@@ -57,9 +57,20 @@ def test_everything_broadcasts():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"message_B": -1}, {"message_B": float("nan")}, {"message_B": "64 MiB"}, {"message_B": None}, {"message_B": True}, {"message_B": [1, -1]},
-     {"bandwidth_Bps": 0}, {"bandwidth_Bps": -1}, {"bandwidth_Bps": float("inf")}, {"latency_s": -1e-6}, {"latency_s": float("nan")}],
-)  # fmt: skip
+    [
+        {"message_B": -1},
+        {"message_B": float("nan")},
+        {"message_B": "64 MiB"},
+        {"message_B": None},
+        {"message_B": True},
+        {"message_B": [1, -1]},
+        {"bandwidth_Bps": 0},
+        {"bandwidth_Bps": -1},
+        {"bandwidth_Bps": float("inf")},
+        {"latency_s": -1e-6},
+        {"latency_s": float("nan")},
+    ],
+)
 @pytest.mark.parametrize("function", [time_s, rate_Bps, regime])
 def test_impossible_inputs_are_refused_by_name(function, wrong):
     with pytest.raises(CourseError, match=next(iter(wrong))):

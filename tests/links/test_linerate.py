@@ -1,5 +1,7 @@
 """Lanes to payload: the arithmetic, the packet model, and the model beside published copies."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -141,7 +143,7 @@ def test_the_waterfall_starts_with_both_directions_and_falls():
     for name in linerate.names():
         rates = [rate for _step, rate in linerate.waterfall(name)]
         assert rates[0] == 2 * rates[1]
-        assert all(a > b for a, b in zip(rates, rates[1:]))
+        assert all(a > b for a, b in itertools.pairwise(rates))
         assert rates[-1] == pytest.approx(spec(name).payload_Bps, rel=1e-12)
 
 
