@@ -1,10 +1,14 @@
 """Where nbgrader finds things: source = solutions/, release = exercises/, everything about students = grading/ (not in git)."""
 
 import os
+import sys
 
 from course_lib.grading.nbgrader_steps import AUTOGRADE_FIRST, GENERATE
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
+# nbgrader calls `alembic` by its name: this finds it when .venv/bin/nbgrader is run without activating the environment.
+os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
+os.makedirs(os.path.join(ROOT, "grading"), exist_ok=True)  # the gradebook cannot make its own folder
 
 c = get_config()
 c.CourseDirectory.root = ROOT

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import (
@@ -118,17 +118,20 @@ def repair(nb: NotebookNode, release: dict[str, NotebookNode]) -> list[str]:
             continue
         places[name] = cell
         # A copy, so that nothing that a hand-in says about points or flags survives.
-        cell.metadata["nbgrader"] = NotebookNode(json.loads(json.dumps(release[name].metadata["nbgrader"])))
+        cell.metadata["nbgrader"] = from_dict(json.loads(json.dumps(release[name].metadata["nbgrader"])))
     for name, original in release.items():
         if name in places:
             continue
         meta = original.metadata["nbgrader"]
         if not meta["grade"] and not meta["locked"]:
-            said.append(_("The answer cell of {name} is missing.").format(name=question_name(name)))
+            text = _(
+                "The answer cell of {name} was deleted or has lost its mark; its answer is looked for by its name."
+            )
+            said.append(text.format(name=question_name(name)))
             continue
         text = _("The graded cell of {name} was missing and has been put back.").format(name=question_name(name))
         said.append(text)
-        fresh = NotebookNode(json.loads(json.dumps(original)))
+        fresh = from_dict(json.loads(json.dumps(original)))
         fresh["id"] = re.sub(r"[^\w-]", "-", f"restored-{name}")[:64]
         if meta["grade"]:
             nb.cells += [new_markdown_cell(text), fresh]

@@ -108,6 +108,8 @@ def _failure(error: BaseException) -> str:
     except BaseException:
         message = ""
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    if type(error) is CourseError:  # already a sentence
+        said = message
     own = [f for f in traceback.extract_tb(error.__traceback__) if not _is_library(f.filename)]
     if not own:
         return _("It raised {said}.").format(said=said)

@@ -285,3 +285,68 @@ def test_a_check_works_where_the_terminal_knows_only_ascii(tmp_path):
     assert done.returncode == 0
     assert done.stdout.endswith("0.0\n")
     assert done.stderr == ""
+
+
+def play_sums(function, n_ranks):
+    from course_lib.comm.driver import play
+
+    results, log = play([function(rank, n_ranks) for rank in range(n_ranks)])
+    return {"sum": float(results[0][0]), "all_reduces": log.counts().get("all_reduce", 0)}
+
+
+def summing(times):
+    def program(rank, n_ranks):
+        from course_lib.comm.driver import AllReduce
+
+        for _time in range(times):
+            total = yield AllReduce(np.array([float(rank)]))
+        return total
+
+    return program
+
+
+def test_a_driver_plays_the_network_for_generators_one_per_rank():
+    question = Question(
+        id="99.q3",
+        title="sum",
+        points=1,
+        answer="program",
+        kind="function",
+        expects=Entries({"sum": Number(), "all_reduces": Number(whole=True)}, each=False),
+        inputs=lambda rng: [Case({"n_ranks": n}) for n in (2, 3, 5)],
+        reference=lambda n_ranks: {"sum": n_ranks * (n_ranks - 1) / 2, "all_reduces": 1},
+        driver=play_sums,
+        written=summing(1),
+        misconceptions=(
+            Misconception(
+                "twice",
+                lambda n_ranks: {"sum": n_ranks * (n_ranks - 1) / 2, "all_reduces": 2},
+                "You sum twice.",
+                written=summing(2),
+            ),
+            Misconception("mean", lambda n_ranks: {"sum": (n_ranks - 1) / 2, "all_reduces": 1}, "That is the mean."),
+        ),
+    )
+    assert judged(question, summing(1)).state == "correct"
+    assert judged(question, summing(2)).misconceptions == ("twice",)
+    assert judged(question, lambda rank, n_ranks: 5).points == 0
+
+    def stub(rank, n_ranks):
+        yield
+        raise NotImplementedError
+
+    def untouched(rank, n_ranks):
+        raise NotImplementedError
+
+    assert judged(question, untouched).state == "not attempted"
+    assert judged(question, stub).state == "not yet"
+
+    def lonely(rank, n_ranks):
+        from course_lib.comm.driver import AllReduce
+
+        if rank == 0:
+            yield AllReduce(np.zeros(1))
+        return np.zeros(1)
+
+    text = " ".join(judged(question, lonely).sentences)
+    assert "CourseError" not in text

@@ -1,0 +1,141 @@
+"""`interconnect check` says before handing in what a grader will say, in plain words and by its exit status."""
+
+import copy
+import json
+import time
+
+import pytest
+
+from course_lib.base.errors import CourseError
+from course_lib.cli.main import main
+from course_lib.grading import rehearse
+from tests.grading.handins import MISTAKEN, RIGHT, cell, copied, filled, release, without, write
+
+kernel = pytest.mark.kernel
+
+
+def test_an_exercise_is_known_by_its_metadata_whatever_its_name(tmp_path):
+    for name in ("Kim start.ipynb", "00_start_here (1).ipynb", "12_wrong.ipynb"):
+        assert rehearse.exercise_of(release(), tmp_path / name) == "00"
+    bare = release()
+    bare["metadata"] = {}
+    assert rehearse.exercise_of(bare, tmp_path / "work.ipynb") == "00"
+    bare["cells"] = []
+    assert rehearse.exercise_of(bare, tmp_path / "00_start_here (2).ipynb") == "00"
+    with pytest.raises(CourseError, match="no exercise of this course"):
+        rehearse.exercise_of(bare, tmp_path / "work.ipynb")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"cells": null}', '{"cells": [1]}', '{"worksheets": []}', "[" * 10000]
+)
+def test_a_file_that_is_no_notebook_is_refused_in_words(tmp_path, text, capsys):
+    path = write(tmp_path / "00_start_here.ipynb", text)
+    assert main(["check", str(path)]) == 2
+    assert "is not a notebook" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "none.ipynb")]) == 2
+
+
+def notes(notebook):
+    return "\n".join(rehearse.prepare(notebook, "00")[1])
+
+
+def test_copied_missing_and_changed_cells_are_named_by_their_question():
+    good = filled(RIGHT)
+    assert notes(good) == ""
+    assert "00.q2 has several graded cells" in notes(copied(good, "00-q2"))
+    assert "00.q3 has several answer cells" in notes(copied(good, "00-q3-answer"))
+    assert "00.q1 was missing" in notes(without(good, "00-q1"))
+    changed = copy.deepcopy(good)
+    cell(changed, "00-q1")["source"] = "2.0"
+    assert "00.q1 was changed" in notes(changed)
+    text = copy.deepcopy(good)
+    cell(text, "00-q1")["cell_type"] = "markdown"
+    assert "00.q1 is no longer a code cell" in notes(text)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, None])
+def test_older_metadata_is_read(version):
+    notebook = filled(RIGHT)
+    for one in notebook["cells"]:
+        if "nbgrader" in one["metadata"]:
+            if version is None:
+                del one["metadata"]["nbgrader"]["schema_version"]
+            else:
+                one["metadata"]["nbgrader"]["schema_version"] = version
+    assert notes(notebook) == ""
+
+
+def test_newer_metadata_is_said_to_be_newer():
+    notebook = filled(RIGHT)
+    cell(notebook, "00-q1")["metadata"]["nbgrader"]["schema_version"] = 99
+    assert "newer version of nbgrader" in notes(notebook)
+
+
+def test_another_language_is_refused():
+    notebook = filled(RIGHT)
+    notebook["metadata"]["language_info"] = {"name": "R"}
+    with pytest.raises(CourseError, match="written in R"):
+        rehearse.prepare(notebook, "00")
+
+
+@kernel
+def test_the_exit_status_tells_the_truth(tmp_path, capsys):
+    right = write(tmp_path / "folder with ü" / "Kim 00 (1).ipynb", filled(RIGHT, "Zoë-李"))
+    wrong = write(tmp_path / "wrong.ipynb", filled(MISTAKEN))
+    assert main(["check", str(right)]) == 0
+    assert "10 of 10 points" in capsys.readouterr().out
+    assert main(["check", "--json", str(right), str(wrong), str(tmp_path / "none.ipynb")]) == 2
+    reports = json.loads(capsys.readouterr().out)
+    assert [r["passed"] for r in reports] == [True, False, False]
+    got = {q["question"]: (q["points"], q["misconceptions"]) for q in reports[1]["questions"]}
+    assert got == {
+        "00.q1": (0.0, ["bits for bytes"]),
+        "00.q2": (4.0, ["factor 1000"]),
+        "00.q3": (2.0, []),
+        "00.q4": (0.0, ["GiB for GB"]),
+    }
+    assert main(["check", str(write(tmp_path / "short.ipynb", without(filled(RIGHT), "00-q2")))]) == 1
+    out = capsys.readouterr().out
+    assert "00.q2 was missing; it was put back" in out
+    assert "10 of 10 points" in out
+
+
+def run(tmp_path, answers, seconds=8):
+    result = rehearse.rehearse(write(tmp_path / "x.ipynb", filled(answers)), seconds)
+    return {v.question: v.points for v in result.verdicts}, result
+
+
+@kernel
+def test_a_kernel_that_dies_leaves_the_rest_not_run(tmp_path):
+    points, result = run(tmp_path, RIGHT | {"00-q2": "import os; os._exit(0)"})
+    assert points == {"00.q1": 2, "00.q2": 0, "00.q3": 0, "00.q4": 0}
+    assert not result.passed
+    assert any("not run" in note for note in result.notes)
+
+
+@kernel
+def test_a_loop_that_eats_memory_ends_and_earns_nothing(tmp_path):
+    started = time.monotonic()
+    source = "eaten = []\nwhile True:\n    eaten.append(bytearray(10**8))"
+    points, result = run(tmp_path, RIGHT | {"00-q2": source})
+    assert points["00.q2"] == 0
+    assert points["00.q1"] == 2
+    assert time.monotonic() - started < 40
+    assert "memory" in " ".join(result.notes) or "stopped" in " ".join(result.notes)
+
+
+@kernel
+def test_keyboard_input_gets_the_same_sentence_as_in_the_notebook(tmp_path):
+    points, result = run(tmp_path, RIGHT | {"00-q2": 'x = input("GB/s? ")\n' + RIGHT["00-q2"]})
+    assert points["00.q2"] == 0
+    assert "keyboard" in " ".join(result.notes)
+    said = next(v for v in result.verdicts if v.question == "00.q2")
+    assert "Line 1" in said.sentences[0]
+
+
+@kernel
+def test_the_kernel_that_the_file_names_is_ignored(tmp_path):
+    notebook = filled(RIGHT)
+    notebook["metadata"]["kernelspec"] = {"name": "conda-env-myenv-py", "display_name": "My Env", "language": "python"}
+    assert rehearse.rehearse(write(tmp_path / "x.ipynb", notebook)).passed
