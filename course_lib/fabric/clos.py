@@ -186,6 +186,12 @@ def climb(net: Clos, a: Place, b: Place, pair_a: NDArray, pair_b: NDArray, choic
 
     Raises:
         CourseError: ends that no way up and down joins (two spines of one pod, say).
+
+    >>> net, one = clos(128), np.array
+    >>> here, there = (Place(*map(one, ([0], [leaf], [-1], [0], [-1], [0]))) for leaf in (0, 9))
+    >>> runs = climb(net, here, there, one([0]), one([300]), "adaptive", 0)
+    >>> [(key, int(count[0])) for key, (which, first, count) in runs.items() if len(which)]
+    [('leaf_up', 32), ('leaf_down', 32)]
     """
     up, per, q1, q2 = net.uplinks, net.spine_uplinks, max(1, net.cables_per_spine), max(1, net.cables_per_core)
     same_leaf = (a.leaf == b.leaf) & (a.level <= 1) & (b.level <= 1)

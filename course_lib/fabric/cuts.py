@@ -89,7 +89,12 @@ def aggregate_Bps(topology: Topology, kinds: Iterable[str] | None = None) -> flo
 
 @singledispatch
 def plan_bisection_Bps(plan: object, topology: Topology, kinds: Iterable[str] | None) -> float:
-    """Return the bisection of a topology as its plan allows; without a plan, halves are tried out."""
+    """Return the bisection of a topology as its plan allows; without a plan, halves are tried out.
+
+    >>> from course_lib.fabric.registry import build
+    >>> plan_bisection_Bps(None, build("mi300x"), None) / 1e9
+    1024.0
+    """
     return _tried_Bps(topology, kinds)
 
 
@@ -103,7 +108,9 @@ def _cluster_bisection(plan: ClusterPlan, topology: Topology, kinds: Iterable[st
     net = plan.net
     if net.n_hosts == 1:
         return _tried_Bps(plan.template, kinds)
-    beta = float(topology.bandwidth_Bps[plan.link["card_up"]])
+    template, card = plan.template, plan.first_card
+    slot_Bps = float(template.bandwidth_Bps[template.dst == card].sum())  # a card brings no more than its slot
+    beta = min(float(topology.bandwidth_Bps[plan.link["card_up"]]), slot_Bps)
     per_block = net.nics_per_host if net.attach == "rail" else 1
     per_host = net.nics_per_host // per_block  # cards of a host on one leaf
     up_Bps = float(topology.bandwidth_Bps[plan.link["leaf_up"]]) * net.uplinks if net.uplinks else 0.0
@@ -245,7 +252,12 @@ def direct_links(topology: Topology, kinds: Iterable[str] | None = None) -> NDAr
 
 
 def path_Bps(topology: Topology, paths: Routes) -> NDArray[np.float64]:
-    """Return (p,) how fast each pair can go alone: its links' widths over their shares, the least; inf for a pair of one vertex."""
+    """Return (p,) how fast each pair can go alone: its links' widths over their shares, the least; inf for a pair of one vertex.
+
+    >>> from course_lib.fabric.registry import build
+    >>> (path_Bps(build("dgx1-v100"), routes(build("dgx1-v100"), 0, [1, 3, 5])) / 1e9).round(1).tolist()
+    [25.0, 50.0, 15.8]
+    """
     rate = np.full(paths.n_pairs, np.inf)
     if (paths.count == 1).all():
         np.minimum.at(rate, paths.pair, topology.bandwidth_Bps[paths.first] / paths.share)

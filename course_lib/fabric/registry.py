@@ -18,7 +18,8 @@ def _switched(system: str, widths: tuple[int, ...]) -> Callable[..., Topology]:
 
     def make(name: str, merged: bool) -> Topology:
         per_link = value(named(system, "scale_up"), "line_Bps") / sum(widths)
-        return nvswitch_box(name, int(value(system, "gpus")), widths, per_link, merged=merged)
+        gpus, per_host = int(value(system, "gpus")), int(value(system, "gpus_per_host"))
+        return nvswitch_box(name, gpus, widths, per_link, merged=merged, gpus_per_host=per_host)
 
     return make
 

@@ -107,21 +107,39 @@ def routes(
 
 @singledispatch
 def plan_routes(plan: object, topology: Topology, src: NDArray, dst: NDArray, choice: str, seed: int) -> Routes:
-    """Find routes as the topology's plan does; a topology without one is searched."""
+    """Find routes as the topology's plan does; a topology without one is searched.
+
+    >>> from course_lib.fabric.registry import build
+    >>> ring = build("mi300x")
+    >>> plan_routes(None, ring, np.array([0]), np.array([5]), "fixed", 0).n_pairs
+    1
+    """
     return searched(topology, src, dst, choice, seed)
 
 
 def from_entries(
     topology: Topology, n_pairs: int, pair: NDArray, first: NDArray, count: NDArray, share: NDArray
 ) -> Routes:
-    """Return Routes from runs that are sorted by pair; latency is the share-weighted sum."""
+    """Return Routes from runs that are sorted by pair; latency is the share-weighted sum.
+
+    >>> from course_lib.fabric.registry import build
+    >>> mesh, one = build("mi300x"), np.array([1])
+    >>> from_entries(mesh, 2, one, np.array([0]), one, np.array([1.0])).start.tolist()
+    [0, 0, 1]
+    """
     start = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=n_pairs))]).astype(np.int64)
     latency = np.bincount(pair, weights=topology.latency_s[first] * share * count, minlength=n_pairs)
     return Routes(start, first.astype(np.int64), count.astype(np.int64), share.astype(np.float64), latency)
 
 
 def gather(topology: Topology, n_pairs: int, pieces: list[tuple]) -> Routes:
-    """Return Routes from pieces `(pair, first, count, share)` in the order of travel; within a piece pairs ascend."""
+    """Return Routes from pieces `(pair, first, count, share)` in the order of travel; within a piece pairs ascend.
+
+    >>> from course_lib.fabric.registry import build
+    >>> first_hop, second_hop = (np.array([0, 1]), [0, 2], 1, 1.0), (np.array([1]), [5], 1, 1.0)
+    >>> gather(build("mi300x"), 2, [first_hop, second_hop]).first.tolist()
+    [0, 2, 5]
+    """
     length = np.zeros(n_pairs, np.int64)
     for pair, *_rest in pieces:
         length += np.bincount(pair, minlength=n_pairs)
@@ -199,8 +217,13 @@ def _hops(topology: Topology, links: NDArray, forwards: NDArray) -> NDArray[np.i
 
 
 def searched(topology: Topology, src: NDArray, dst: NDArray, choice: str, seed: int, strict: bool = True) -> Routes:
-    """Return routes over all shortest paths, found by search (up to a few thousand vertices)."""
-    n_pairs, chunk = len(src), max(1, 4_000_000 // max(1, topology.n_links))
+    """Return routes over all shortest paths, found by search (up to a few thousand vertices).
+
+    >>> from course_lib.fabric.registry import build
+    >>> searched(build("hgx-b200"), np.array([0]), np.array([1]), "adaptive", 0).share.tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    """
+    n_pairs, chunk = len(src), max(1, 20_000_000 // max(1, topology.n_vertices))
     parts = [
         _search_some(topology, src[i : i + chunk], dst[i : i + chunk], choice, seed, strict)
         for i in range(0, n_pairs, chunk)
@@ -220,14 +243,10 @@ def _search_some(topology: Topology, src: NDArray, dst: NDArray, choice: str, se
     for links, forwards, hops in _tiers(topology):
         here = np.flatnonzero(open_pairs & (hops[src, dst] >= 0))
         open_pairs[here] = False
-        u, v = topology.src[links], topology.dst[links]
-        a, b = src[here, None], dst[here, None]
-        reach_u, left_v = hops[a, u], hops[v[None, :], b]
-        good = (reach_u >= 0) & (left_v >= 0) & (reach_u + 1 + left_v == hops[a, b])
-        good &= (u == a) | forwards[u]
-        good &= (v == b) | forwards[v]
-        p, k = np.nonzero(good)
-        found.append((here[p], links[k], reach_u[p, k]))
+        found += [
+            (here[p], links[k], depth)
+            for p, k, depth in _on_the_way(topology, links, forwards, hops, src[here], dst[here])
+        ]
     if strict and open_pairs.any():
         i = int(np.flatnonzero(open_pairs)[0])
         raise CourseError(
@@ -237,6 +256,46 @@ def _search_some(topology: Topology, src: NDArray, dst: NDArray, choice: str, se
         )
     pair, link, depth = (np.concatenate([f[k] for f in found]) for k in range(3))
     return _split(topology, src, dst, pair, link, depth, choice, seed)
+
+
+def _on_the_way(topology, links, forwards, hops, a, b) -> list[tuple]:
+    """Return (pair, place in links, depth) of every link on a shortest path from a to b, depth by depth.
+
+    The first hop looks along the links out of a, the last along those into b: switches have many links, pairs few of them.
+    """
+    u, v = topology.src[links], topology.dst[links]
+    out_of, into = _by_vertex(u, topology.n_vertices), _by_vertex(v, topology.n_vertices)
+    total = hops[a, b]
+    found, pair, at = [], np.arange(len(a)), a
+    for depth in range(int(total.max(initial=0))):
+        last = np.flatnonzero((total == depth + 1) & (total > 1))
+        i, k = _fan(into, b[last])
+        ok = (hops[a[last][i], u[k]] == depth) & forwards[u[k]]
+        ends_here = last[i[ok]], k[ok]
+        more = (total[pair] > depth + 1) | (depth == 0)
+        pair, at = pair[more], at[more]
+        i, k = _fan(out_of, at)
+        to, p = v[k], pair[i]
+        ok = (hops[to, b[p]] == total[p] - depth - 1) & ((to == b[p]) | forwards[to])
+        pair, k = p[ok], k[ok]
+        for which, place in (ends_here, (pair, k)):
+            found.append((which, place, np.full(len(which), depth)))
+        reached = np.unique(pair * topology.n_vertices + v[k])
+        pair, at = reached // topology.n_vertices, reached % topology.n_vertices
+    return found
+
+
+def _by_vertex(end: NDArray, n: int) -> tuple[NDArray, NDArray]:
+    """Return (order, start): the links of vertex x are order[start[x] : start[x+1]]."""
+    return np.argsort(end, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(end, minlength=n))])
+
+
+def _fan(links_by_vertex: tuple, vertex: NDArray) -> tuple[NDArray, NDArray]:
+    """Return (which entry of `vertex`, link) for all links of the vertices."""
+    order, start = links_by_vertex
+    degree = start[vertex + 1] - start[vertex]
+    i = np.repeat(np.arange(len(vertex)), degree)
+    return i, order[np.arange(len(i)) + np.repeat(start[vertex] - np.cumsum(degree) + degree, degree)]
 
 
 def _split(topology: Topology, src, dst, pair, link, depth, choice, seed) -> tuple:

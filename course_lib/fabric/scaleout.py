@@ -13,6 +13,7 @@ from course_lib.fabric.topology import (
     LINK_KINDS,
     VERTEX_KINDS,
     Topology,
+    number_within,
 )
 
 NIC, LEAF, SPINE, CORE = (VERTEX_KINDS.index(k) for k in ("nic", "leaf", "spine", "core"))
@@ -35,7 +36,7 @@ def cluster(
     link_kind: str = "ib",
     name: str | None = None,
 ) -> Topology:
-    """Return `n_hosts` copies of a host joined by a network.
+    """Return `n_hosts` copies of a host joined by a network. A rack that is one NVLink domain counts as a host here.
 
     GPUs are numbered host by host and are vertices 0 … n−1; then come the hosts' other vertices, host by host, then
     leaves, spines, cores.
@@ -90,8 +91,8 @@ def cluster(
     kind[h * g : first_leaf] = np.tile(template.kind[g:], h)
     kind[first_leaf:first_spine], kind[first_spine:first_core], kind[first_core:] = LEAF, SPINE, CORE
     host_of = np.full(n_vertices, -1, np.int32)
-    host_of[: h * g] = np.repeat(np.arange(h, dtype=np.int32), g)
-    host_of[h * g : first_leaf] = np.repeat(np.arange(h, dtype=np.int32), rest)
+    host_of[: h * g] = _hosts_of(template.host[:g], h, template.n_hosts)
+    host_of[h * g : first_leaf] = _hosts_of(template.host[g:], h, template.n_hosts)
     level = np.empty(n_vertices, np.float32)
     level[: h * g] = np.tile(template.level[:g], h)
     level[h * g : first_leaf] = np.tile(template.level[g:], h)
@@ -103,6 +104,8 @@ def cluster(
     ordinal[h * g : first_leaf] = np.tile(template.ordinal[g:], h)
     for lo, hi in ((first_leaf, first_spine), (first_spine, first_core), (first_core, n_vertices)):
         ordinal[lo:hi] = np.arange(hi - lo)
+    if (template.host < 0).any():  # a rack's own switches belong to no host: number them through
+        ordinal = number_within(kind, host_of)
     position = np.empty(n_vertices, np.float32)
     shift = np.arange(h, dtype=np.float32)[:, None]
     position[: h * g] = ((template.position[:g] + shift) / h).ravel()
@@ -167,10 +170,16 @@ def cluster(
         column(template.latency_s, [np.full(n, f[4]) for n, f in zip(lengths, families, strict=True)], np.float64),
         column(template.link_kind, [np.full(sum(lengths), LINK_KINDS.index(link_kind))], np.uint8),
         column(template.parallel, [np.ones(sum(lengths))], np.int16),
-        tuple(dict.fromkeys((*template.main_kinds, "pcie", link_kind))),
+        tuple(dict.fromkeys((*template.main_kinds, "pcie", "smp", link_kind))),
         template.gpus_forward,
         plan,
     )
+
+
+def _hosts_of(host: NDArray, copies: int, n_hosts: int) -> NDArray[np.int32]:
+    """Return the hosts of a template's vertices in every copy, -1 where a vertex belongs to none."""
+    shifted = host + n_hosts * np.arange(copies, dtype=np.int32)[:, None]
+    return np.where(host < 0, -1, shifted).astype(np.int32).ravel()
 
 
 def _down_ports(net: Clos) -> int:
@@ -197,13 +206,15 @@ def _with_cards(host: Topology, nics_per_host: int, bandwidth_Bps: float, latenc
     ends_up = np.stack([gpu, card + host.n_vertices], 1)
     both = np.concatenate([ends_up, ends_up[:, ::-1]])
     n = len(both)
+    kinds = np.r_[host.kind, np.full(m, NIC)].astype(np.uint8)
+    hosts = np.r_[host.host, host.host[[gpu[card == j][0] for j in range(m)]]].astype(np.int32)
     below = min(0.0, float(host.level.min())) - 0.7
     position = [float(host.position[gpu[card == j]].mean()) for j in range(m)]
     return Topology(
         host.name,
-        np.r_[host.kind, np.full(m, NIC)].astype(np.uint8),
-        np.r_[host.host, np.zeros(m)].astype(np.int32),
-        np.r_[host.ordinal, np.arange(m)].astype(np.int32),
+        kinds,
+        hosts,
+        number_within(kinds, hosts),
         np.r_[host.level, np.full(m, below)].astype(np.float32),
         np.r_[host.position, position].astype(np.float32),
         np.r_[host.src, both[:, 0]].astype(np.int32),
@@ -231,4 +242,4 @@ def _card_latency_s(template: Topology, card: NDArray, latency_s: float) -> floa
 
 def _card_of(template: Topology, m: int) -> NDArray[np.int64]:
     of_kind = np.bincount(template.kind, minlength=len(VERTEX_KINDS))[template.kind]
-    return template.ordinal.astype(np.int64) * m // of_kind
+    return number_within(template.kind, np.zeros_like(template.host)).astype(np.int64) * m // of_kind

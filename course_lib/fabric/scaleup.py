@@ -27,6 +27,7 @@ def nvswitch_box(
     bandwidth_Bps: float,
     *,
     merged: bool = False,
+    gpus_per_host: int | None = None,
     latency_s: float | None = None,
 ) -> Topology:
     """Return a domain whose GPUs all reach every switch chip: HGX A100 to B200, NVL72.
@@ -38,6 +39,7 @@ def nvswitch_box(
         bandwidth_Bps: one direction of one link.
         merged: draw all chips as one vertex. Traffic is striped over the chips in fixed parts, so nothing about
             speed changes; a sum inside "the switch" then has one place, and large clusters stay small.
+        gpus_per_host: where the domain spans hosts (4 in the trays of an NVL72), how many are in each; None: one host.
         latency_s: from GPU to GPU through one switch; None: the usual two hops.
 
     Raises:
@@ -52,7 +54,8 @@ def nvswitch_box(
         raise CourseError(_("links_per_switch is empty; a switched box needs at least one switch."))
     widths = [sum(widths)] if merged else widths
     half = hop_s("nvlink-switched") if latency_s is None else finite("latency_s", latency_s, at_least=0) / 2
-    vertices = [("gpu", 0)] * n + [("nvswitch", 0)] * len(widths)
+    per_host = n if gpus_per_host is None else whole("gpus_per_host", gpus_per_host, at_least=1)
+    vertices = [("gpu", g // per_host) for g in range(n)] + [("nvswitch", 0 if per_host >= n else -1)] * len(widths)
     cables = [(g, n + s, "nvlink", bandwidth_Bps, half, w) for g in range(n) for s, w in enumerate(widths)]
     return assemble(name, vertices, cables, main_kinds=("nvlink",))
 
@@ -76,7 +79,11 @@ def two_board_box(name: str, gpus_per_board: int, planes: int, trunk_links: int,
 
 
 def mesh_cables(pairs: Sequence[tuple[int, int, int]], bandwidth_Bps: float, kind: str = "nvlink") -> list[tuple]:
-    """Return cables for GPU pairs `(a, b, links)`, each link `bandwidth_Bps` one way."""
+    """Return cables for GPU pairs `(a, b, links)`, each link `bandwidth_Bps` one way.
+
+    >>> len(mesh_cables(all_pairs(4, 2), 25e9))
+    6
+    """
     return [(a, b, kind, bandwidth_Bps, hop_s(kind), links) for a, b, links in pairs if links]
 
 

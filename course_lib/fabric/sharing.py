@@ -116,22 +116,21 @@ def max_min_rates(topology: Topology, paths: Routes) -> NDArray[np.float64]:
     # Only links that some flow uses, numbered anew.
     used, link = np.unique(link, return_inverse=True)
     room = topology.bandwidth_Bps[used].copy()
-    growing = np.zeros(paths.n_pairs, bool)
-    growing[flow] = True
-    level = 0.0
     while len(flow):
         weight = np.bincount(link, weights=share, minlength=len(used))
-        with np.errstate(divide="ignore"):
-            step = np.where(weight > 0, room / np.where(weight > 0, weight, 1), np.inf)
-        grow = max(0.0, float(step.min()))
-        level += grow
-        room -= weight * grow
-        full = step <= grow * (1 + 1e-12) + level * 1e-13
+        fair = np.divide(np.maximum(room, 0), weight, out=np.full(len(used), np.inf), where=weight > 0)
+        least = np.full(paths.n_pairs, np.inf)
+        np.minimum.at(least, flow, fair[link])
+        # A link that is the tightest of all its flows will fill first, wherever else they go: all such links at once.
+        tightest = np.full(len(used), np.inf)
+        np.minimum.at(tightest, link, least[flow])
+        full = tightest >= fair * (1 - 1e-12)
         stopped = np.zeros(paths.n_pairs, bool)
         stopped[flow[full[link]]] = True
-        rate[stopped] = level
-        stay = ~stopped[flow]
-        flow, link, share = flow[stay], link[stay], share[stay]
+        rate[stopped] = least[stopped]
+        gone = stopped[flow]
+        room -= np.bincount(link[gone], weights=share[gone] * rate[flow[gone]], minlength=len(used))
+        flow, link, share = flow[~gone], link[~gone], share[~gone]
     return rate
 
 

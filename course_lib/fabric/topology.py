@@ -92,7 +92,7 @@ def assemble(
         name: what to call it.
         vertices: `(kind, host)` or `(kind, host, position)` or `(kind, host, position, level)`, GPUs first.
         cables: `(a, b, link kind, bandwidth_Bps of one cable and direction, latency_s, parallel)`; each becomes two
-            directed links, numbers 2k (a to b) and 2k+1 (b to a). A seventh entry `True` makes it one-way.
+            directed links, side by side (a to b, b to a). A seventh entry `True` makes it one-way.
         main_kinds: link kinds that cuts and bisections count.
         gpus_forward: whether GPUs pass traffic on to others.
 
@@ -119,17 +119,25 @@ def assemble(
     for i, v in enumerate(vertices):
         if len(v) > 2 and v[2] is not None:
             position[i] = v[2]
-    src, dst, bandwidth, latency, link_kind, parallel = [], [], [], [], [], []
-    for a, b, kind, bandwidth_Bps, latency_s, n, *one_way in cables:
-        for end in (a, b):
-            whole(_("end of a cable"), end, at_least=0, at_most=len(vertices) - 1)
-        n = whole("parallel", n, at_least=1)
-        code = LINK_KINDS.index(one_of("kind of link", kind, LINK_KINDS))
-        beta = finite("bandwidth_Bps", bandwidth_Bps, above=0) * n
-        alpha = finite("latency_s", latency_s, at_least=0)
-        for p, q in ((a, b),) if one_way and one_way[0] else ((a, b), (b, a)):
-            src.append(p), dst.append(q), bandwidth.append(beta), latency.append(alpha)
-            link_kind.append(code), parallel.append(n)
+    rows = [(*c, False) if len(c) == 6 else tuple(c) for c in cables]
+    a, b, kind, bandwidth, latency, width, one_way = zip(*rows, strict=True) if rows else ((),) * 7
+    for end in {*a, *b}:
+        whole(_("end of a cable"), end, at_least=0, at_most=len(vertices) - 1)
+    width = np.array([whole("parallel", n, at_least=1, at_most=32767) for n in width], np.int16)
+    code_of = {k: LINK_KINDS.index(one_of("kind of link", k, LINK_KINDS)) for k in dict.fromkeys(kind)}
+    for value in {*bandwidth}:
+        finite("bandwidth_Bps", value, above=0)
+    for value in {*latency}:
+        finite("latency_s", value, at_least=0)
+    bandwidth, latency = np.array(bandwidth, float) * width, np.array(latency, float)
+    code = np.array([code_of[k] for k in kind], np.uint8)
+    # Two directed links for a cable, side by side, but for one-way cables.
+    keep = np.stack([np.ones(len(rows), bool), ~np.array(one_way, bool)], 1).ravel()
+    there = np.array([a, b], np.int32).reshape(2, -1)
+
+    def both_ways(column: NDArray) -> NDArray:
+        return np.repeat(column, 2)[keep]
+
     return Topology(
         name,
         kinds,
@@ -137,12 +145,12 @@ def assemble(
         ordinal,
         level,
         position,
-        np.array(src, np.int32),
-        np.array(dst, np.int32),
-        np.array(bandwidth, np.float64),
-        np.array(latency, np.float64),
-        np.array(link_kind, np.uint8),
-        np.array(parallel, np.int16),
+        np.stack([there[0], there[1]], 1).ravel()[keep],
+        np.stack([there[1], there[0]], 1).ravel()[keep],
+        both_ways(bandwidth),
+        both_ways(latency),
+        both_ways(code),
+        both_ways(width),
         main_kinds,
         gpus_forward,
     )
@@ -165,7 +173,11 @@ def number_within(kind: NDArray, host: NDArray) -> NDArray[np.int32]:
 
 
 def spread_in_rows(level: NDArray) -> NDArray[np.float32]:
-    """Return (v,) positions 0 … 1 that spread the vertices of each row evenly, in their order."""
+    """Return (v,) positions 0 … 1 that spread the vertices of each row evenly, in their order.
+
+    >>> spread_in_rows(np.array([0, 0, 1])).tolist()
+    [0.25, 0.75, 0.5]
+    """
     position = np.empty(len(level), np.float32)
     for row in np.unique(level):
         members = np.flatnonzero(level == row)
@@ -207,7 +219,11 @@ def vertices_of(topology: Topology, kind: str, host: int | None = None) -> NDArr
 
 
 def links_of(topology: Topology, kinds: Iterable[str]) -> NDArray[np.bool_]:
-    """Return (l,) which links are of the named kinds."""
+    """Return (l,) which links are of the named kinds.
+
+    >>> links_of(assemble("pair", [("gpu", 0), ("gpu", 0)], [(0, 1, "nvlink", 25e9, 1e-6, 4)]), ["pcie"]).tolist()
+    [False, False]
+    """
     codes = [LINK_KINDS.index(one_of("kind of link", k, LINK_KINDS)) for k in kinds]
     return np.isin(topology.link_kind, codes)
 
@@ -217,6 +233,9 @@ def ends(topology: Topology, name: str, vertices: ArrayLike) -> NDArray[np.int64
 
     Raises:
         CourseError: not whole numbers, or outside 0 … n_vertices-1.
+
+    >>> ends(assemble("one", [("gpu", 0)], []), "src", 0).tolist()
+    [0]
     """
     given = np.atleast_1d(np.asarray(vertices))
     if given.size == 0:

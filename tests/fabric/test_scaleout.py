@@ -188,3 +188,22 @@ def test_one_host_is_a_cluster():
     src, dst = all_gpu_pairs(t)
     assert_conserved(t, src, dst, routes(t, src, dst))
     assert bisection_Bps(t) == bisection_Bps(HOST)
+
+
+def test_racks_of_an_nvlink_domain_keep_their_trays():
+    rack = build("nvl72", merged=True)
+    assert rack.n_hosts == 18
+    assert rack.host[rack.kind == 1].tolist() == [-1]
+    t = cluster(rack, 3, nics_per_host=72)
+    assert t.n_hosts == 54
+    assert len(set(t.names)) == t.n_vertices
+    assert (t.host[: t.n_gpus] == np.arange(216) // 4).all()
+    src, dst = np.random.default_rng(2).integers(216, size=(2, 200))
+    assert_conserved(t, src, dst, routes(t, src, dst, "hashed", 4))
+    assert max_min_rates(t, routes(t, *shift(216, 72))) == pytest.approx(50e9)
+    assert path_Bps(t, routes(t, 0, 71))[0] == pytest.approx(900e9)
+
+
+def test_a_card_brings_no_more_than_its_slot():
+    t = cluster(build("dgx1-v100"), 2)  # 50 GB/s cards in PCIe 3 slots
+    assert bisection_Bps(t) == pytest.approx(cut_Bps(t, range(8))) == pytest.approx(4 * 15.754e9, rel=1e-3)
