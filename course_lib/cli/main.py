@@ -9,6 +9,7 @@ from course_lib.base.language import _
 
 # One module a command, imported only when it is asked for, so that help stays fast.
 COMMANDS = {
+    "bundle": "make the archive for a class: the course without solutions, instructor pages and tests",
     "check": "run an exercise in a clean kernel and say what would be marked",
     "lab": "open the course in JupyterLab",
     "predict": "predict the time of a collective on a system",

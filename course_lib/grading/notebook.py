@@ -2,6 +2,7 @@
 
 import html
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -112,7 +113,7 @@ def _show(verdict: Verdict, title: str, note: str = "") -> None:
         return
     from IPython.display import display
 
-    body = "".join(f"<div>{html.escape(sentence)}</div>" for sentence in sentences)
+    body = "".join(f"<div>{_code(html.escape(sentence))}</div>" for sentence in sentences)
     page = (
         '<div style="border-left:3px solid currentColor;padding:0.2em 0.8em;max-width:44em">'
         f"<strong>{html.escape(head)}</strong>{body}</div>"
@@ -126,6 +127,10 @@ def _show(verdict: Verdict, title: str, note: str = "") -> None:
         "misconceptions": list(verdict.misconceptions),
     }
     display({"text/plain": plain, "text/html": page, MIMETYPE: data}, raw=True)
+
+
+def _code(text: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", text)
 
 
 def _print(text: str) -> None:

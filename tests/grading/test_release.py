@@ -1,0 +1,100 @@
+"""Stamping writes what a machine can know, says what an author has to put right, and changes nothing the second time."""
+
+import copy
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from course_lib.base.errors import CourseError
+from course_lib.cli.main import main
+from course_lib.grading import release
+
+ROOT = Path(__file__).parents[2]
+PATH = ROOT / "solutions" / "00_start_here" / "00_start_here.ipynb"
+SOURCE = json.loads(PATH.read_text(encoding="utf-8"))
+
+
+def stamped(notebook):
+    return release.stamp(notebook, "00_start_here")
+
+
+def test_stamping_twice_changes_nothing():
+    once = stamped(SOURCE)
+    assert stamped(once) == once
+    assert release.text_of(once) == PATH.read_text(encoding="utf-8")
+
+
+def test_everything_a_machine_knows_comes_back_when_it_was_lost():
+    bare = copy.deepcopy(SOURCE)
+    bare["metadata"] = {"kernelspec": {"name": "my-env"}, "widgets": {"state": {}}}
+    for cell in bare["cells"]:
+        cell["metadata"] = {}
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [{"output_type": "stream"}], 7
+    assert stamped(bare) == SOURCE | {"cells": stamped(SOURCE)["cells"]}
+
+
+def test_new_random_ids_become_ids_made_from_the_text_and_then_stay():
+    one, two = copy.deepcopy(SOURCE), copy.deepcopy(SOURCE)
+    for number, cell in enumerate(one["cells"]):
+        cell["id"] = f"{number:08x}"
+    for number, cell in enumerate(two["cells"]):
+        cell["id"] = f"{number + 99:08x}"
+    assert stamped(one) == stamped(two)
+    edited = stamped(one)
+    edited["cells"][0]["source"] += " edited"
+    assert stamped(edited)["cells"][0]["id"] == stamped(one)["cells"][0]["id"]
+    ids = [c["id"] for c in stamped(one)["cells"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_an_answer_without_a_check_and_a_check_with_two_answers_are_refused():
+    cells = SOURCE["cells"]
+    last = next(i for i, c in enumerate(cells) if release.checked("".join(c["source"])) == "00.q4")
+    with pytest.raises(CourseError, match="no check follows"):
+        stamped(SOURCE | {"cells": cells[:last]})
+    twice = cells[: last - 1] + [copy.deepcopy(cells[last - 1])] + cells[last - 1 :]
+    with pytest.raises(CourseError, match="2 answer cells"):
+        stamped(SOURCE | {"cells": twice})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda cells: cells.pop(), None),
+        (
+            lambda cells: [c for c in cells if "00.q4" in "".join(c["source"])][-1].update(source="1"),
+            "00.q4 is in the bank",
+        ),
+        (lambda cells: cells[0].update(source="### BEGIN HIDDEN TESTS"), "hidden tests"),
+        (lambda cells: cells[0].update(source="### BEGIN SOLUTION"), "does not end"),
+        (lambda cells: cells.append({"cell_type": "code", "source": 'check("00.q1")'}), "two checks of 00.q1"),
+        (lambda cells: cells.append({"cell_type": "code", "source": 'check("00.q9")'}), "not in bank/ex00.py"),
+        (lambda cells: cells.append({"cell_type": "code", "source": 'x = 1\ncheck("00.q8")'}), "holds more than"),
+    ],
+)
+def test_what_an_author_has_to_put_right_is_said(change, words):
+    notebook = copy.deepcopy(SOURCE)
+    change(notebook["cells"])
+    said = " ".join(release.problems(PATH, notebook))
+    assert (words in said) if words else said == ""
+
+
+def test_the_class_archive_holds_no_solution_and_repeats(tmp_path, capsys):
+    one, two = tmp_path / "one.zip", tmp_path / "two ü.zip"
+    assert main(["bundle", "--output", str(one)]) == 0
+    assert main(["bundle", "--output", str(two)]) == 0
+    assert one.read_bytes() == two.read_bytes()
+    with zipfile.ZipFile(one) as archive:
+        names = [name.split("/", 1)[1] for name in archive.namelist()]
+        assert not [n for n in names if n.startswith(("solutions/", "instructor/", "tests/", "grading/"))]
+        assert "exercises/00_start_here/00_start_here.ipynb" in names
+        assert "course_lib/grading/bank/ex00.py" in names
+        assert "nbgrader_config.py" in names
+        assert not any(
+            b"BEGIN SOLUTION" in archive.read(f"interconnect-course/{n}") for n in names if n.endswith(".ipynb")
+        )
+    assert main(["bundle", "--output", str(tmp_path / "no" / "x.zip")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
