@@ -104,7 +104,9 @@ def load(kind: str, family: str, column: str = "shipped") -> dict[str, float]:
     """
     one_of(_("column of constants"), column, COLUMNS)
     rows = _table().get((kind, family), {})
-    return {c.name: float(rows[c.name][column]) if c.name in rows else c.start for c in described(kind, family).values()}
+    return {
+        c.name: float(rows[c.name][column]) if c.name in rows else c.start for c in described(kind, family).values()
+    }
 
 
 def families(kind: str) -> list[str]:

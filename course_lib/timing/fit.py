@@ -70,9 +70,7 @@ def fit_family(kind: str, family: str, chosen: Sequence[Sweep], up_of: Callable[
     sizes = Counter(sweep.measured_on for sweep in chosen)
     target = np.log(np.concatenate([sweep.time_s for sweep in chosen]))
     weight = np.concatenate(
-        [
-            np.full(len(s.time_s), SYSTEM_WEIGHT / sizes[s.measured_on] / max(len(s.time_s), 10)) for s in chosen
-        ]
+        [np.full(len(s.time_s), SYSTEM_WEIGHT / sizes[s.measured_on] / max(len(s.time_s), 10)) for s in chosen]
     )
 
     def predicted(p):

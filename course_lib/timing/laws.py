@@ -143,19 +143,54 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
             if system.scale_up.in_network_reduction and s.k > 2:
                 fast = (1 + 1 / s.k) / (s.up_Bps * up["nvls_eff"])
                 base = launch + up["nvls_us"] * 1e-6
-                found += _laws("in-network tree", base, 0.0, net_s, fast, (1.0 if s.domains == 2 else 2.0) / host, 0.0, bulk, c, kappa, ("Simple",))
+                found += _laws(
+                    "in-network tree",
+                    base,
+                    0.0,
+                    net_s,
+                    fast,
+                    (1.0 if s.domains == 2 else 2.0) / host,
+                    0.0,
+                    bulk,
+                    c,
+                    kappa,
+                    ("Simple",),
+                )
             if system.scale_out.in_network_reduction:
                 fast = up_B
                 if system.scale_up.in_network_reduction and s.k > 2:
                     fast = (1 + 1 / s.k) / (s.up_Bps * up["nvls_eff"])
                 base = launch + up["nvls_us"] * 1e-6
-                found += _laws("in-network", base, 0.0, net["net_tree"] * wire * 2, fast, 1 / host, 0.0, bulk, c, kappa, ("Simple",))
+                found += _laws(
+                    "in-network",
+                    base,
+                    0.0,
+                    net["net_tree"] * wire * 2,
+                    fast,
+                    1 / host,
+                    0.0,
+                    bulk,
+                    c,
+                    kappa,
+                    ("Simple",),
+                )
         elif system.scale_up.in_network_reduction and n > 2:
             fast = (1 + 1 / n) / (s.up_Bps * up["nvls_eff"])
             base = launch + up["nvls_us"] * 1e-6
             found += _laws("in-network", base, 0.0, 0.0, fast, 0.0, 0.0, bulk, c, kappa, ("Simple",))
             if n > 8:
-                found += _laws("tree", launch, 2 * (3 + math.ceil(math.log2(n / 4))) * hop, 0.0, 2 * share / tree_up, 0.0, copy_B, bulk, c, kappa)
+                found += _laws(
+                    "tree",
+                    launch,
+                    2 * (3 + math.ceil(math.log2(n / 4))) * hop,
+                    0.0,
+                    2 * share / tree_up,
+                    0.0,
+                    copy_B,
+                    bulk,
+                    c,
+                    kappa,
+                )
     return found
 
 

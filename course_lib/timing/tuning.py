@@ -185,7 +185,9 @@ def _quickest(op: str, sizes, n: int, hosts: int, found: Sequence[Law], pieces, 
     terms = {name: value for name, value in terms.items() if value.any()}
     total = sum(terms.values(), np.zeros(len(m)))
     algbw = m / total
-    words = {name: np.array([getattr(law, name) for law in found])[best] for name in ("algorithm", "protocol", "bottleneck")}
+    words = {
+        name: np.array([getattr(law, name) for law in found])[best] for name in ("algorithm", "protocol", "bottleneck")
+    }
     words["bottleneck"] = np.where(moved >= 0.5 * total, words["bottleneck"], LATENCY)
     depth = np.zeros(len(m), int) if pieces is None else np.asarray(pieces)[best]
     if np.ndim(sizes) == 0:

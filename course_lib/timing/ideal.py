@@ -1,0 +1,198 @@
+"""The ideal time: α–β of the system alone, each algorithm stepped on its machine at the best pipeline depth."""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.comm import registry
+from course_lib.timing import place
+from course_lib.timing.laws import Law, shape
+from course_lib.timing.stepped import stepped
+from course_lib.timing.system import System
+
+MOST_DIRECT = 512  # ranks up to which n² transfers are stepped; the closed form is the same beyond
+MOST_PRICED = 1024  # ranks up to which every shallow pipeline is priced by itself
+GRID = 4  # depths priced per doubling
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A schedule's stepped time as a line: seconds and seconds per byte, apart for repeats that stay inside and that leave."""
+
+    pieces: int
+    repeats: tuple[float, float]
+    fixed_s: tuple[float, float]
+    per_byte_s: tuple[float, float]
+
+
+def _domains(system: System, n: int, n_hosts: int) -> tuple[int, int]:
+    s = shape(system, n, n_hosts)
+    return s.domains, s.k
+
+
+def line(op: str, algorithm: str, system: System, n: int, n_hosts: int, pieces: int | None) -> Line:
+    """Step one algorithm at one pipeline depth (None: it has no pipeline).
+
+    >>> from course_lib.timing.system import load
+    >>> line("all_reduce", "ring", load("dgx-h100"), 8, 1, None).repeats
+    (14.0, 0.0)
+    """
+    domains, k = _domains(system, n, n_hosts)
+    machine = place.topology_of(system, n_hosts)
+    hierarchical = {"ranks_per_domain": k} if algorithm.startswith("hierarchical-") else {}
+    radix = 32
+    if "sharp" in algorithm and domains > 1:
+        per_leaf = machine.plan.net.hosts_per_block
+        radix = [*([] if hierarchical else [max(k, 2)]), max(per_leaf, 2), 64, 64]
+    schedule = registry.build(op, n, algorithm, pipeline=pieces, radix=radix, **hierarchical)
+    t = stepped(schedule, machine, place.switches(schedule, machine, k))
+    away = t.crosses
+    split = lambda x: (float(x[~away].sum()), float(x[away].sum()))  # noqa: E731
+    return Line(
+        pieces or 0,
+        split(t.repeats.astype(float)),
+        split(t.repeats * t.latency_s),
+        split(t.repeats * t.second_per_B),
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def lines(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> tuple[Line, ...]:
+    """Return the lines of an algorithm at many pipeline depths.
+
+    Beyond the depth at which all transfers overlap, one more piece adds one more repeat of the same kind: latency grows in a
+    straight line with the pieces p and seconds per byte are c + d/p. Two depths there give all deeper ones exactly.
+    """
+    if algorithm == "direct" and n > MOST_DIRECT:
+        return (_direct(op, system, n, n_hosts),)
+    if not registry.has_pipeline(op, algorithm):
+        return (line(op, algorithm, system, n, n_hosts, None),)
+    _domain_count, k = _domains(system, n, n_hosts)
+    hierarchical = {"ranks_per_domain": k} if algorithm.startswith("hierarchical-") else {}
+    first = registry.build(op, n, algorithm, pipeline=1, **hierarchical)
+    fill = 1 + max((int(step.first.max(initial=0)) for step in first.steps), default=0)
+    shallow = sorted({round(2 ** (i / GRID)) for i in range(GRID * 20)} | {1, 2, 3})
+    few = [p for p in shallow if p < fill]
+    if n > MOST_PRICED:
+        few = few[:: max(1, len(few) // 2)] if n < 8192 else []
+    try:
+        found = [line(op, algorithm, system, n, n_hosts, p) for p in few]
+        a, b = line(op, algorithm, system, n, n_hosts, fill), line(op, algorithm, system, n, n_hosts, 2 * fill)
+    except CourseError:
+        if op in ("reduce_scatter", "all_gather"):  # many pieces would need n² transfers
+            return (line(op, algorithm, system, n, n_hosts, 1),)
+        raise
+    for p in sorted({fill, 2 * fill, *(q for q in shallow if q > fill)}):
+        found.append(_deeper(a, b, p))
+    return tuple(found)
+
+
+def _deeper(a: Line, b: Line, p: int) -> Line:
+    grow = (p - a.pieces) / (b.pieces - a.pieces)
+    straight = lambda x, y: tuple(u + (v - u) * grow for u, v in zip(x, y, strict=True))  # noqa: E731
+    # c + d/p through two points.
+    part = (1 / p - 1 / a.pieces) / (1 / b.pieces - 1 / a.pieces)
+    bent = tuple(u + (v - u) * part for u, v in zip(a.per_byte_s, b.per_byte_s, strict=True))
+    return Line(p, straight(a.repeats, b.repeats), straight(a.fixed_s, b.fixed_s), bent)
+
+
+def _direct(op: str, system: System, n: int, n_hosts: int) -> Line:
+    """The closed form of direct algorithms, equal to the stepped time below MOST_DIRECT ranks."""
+    s = shape(system, n, n_hosts)
+    wire = 0.0 if s.domains == 1 else system.scale_out.latency_s
+    laps = 2 if op == "all_reduce" else 1
+    up_B, net_B = (s.k - 1) / n / s.up_Bps if s.k > 1 else 0.0, 0.0
+    if s.domains > 1:
+        net_B = s.k * (n - s.k) / n / s.net_host_Bps
+    if op in ("broadcast", "reduce", "scatter", "gather"):
+        share = n if op in ("broadcast", "reduce") else 1
+        up_B, net_B = up_B * share, (n - s.k) / n * share / s.net_gpu_Bps if s.domains > 1 else 0.0
+    elif op == "send_recv":
+        up_B, net_B = 1 / s.up_Bps, 1 / s.net_gpu_Bps if s.domains > 1 else 0.0
+    away = s.domains > 1
+    both = lambda x: (0.0, laps * x) if away else (laps * x, 0.0)  # noqa: E731
+    return Line(0, both(1.0), both(wire if away else system.scale_up.latency_s), both(max(up_B, net_B)))
+
+
+def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:
+    """Return the algorithms that an ideal time chooses from on these ranks.
+
+    >>> from course_lib.timing.system import load
+    >>> algorithms("all_reduce", load("dgx-a100"), 8, 1)
+    ['ring', 'tree', 'binomial', 'halving-doubling', 'direct']
+    """
+    domains, k = _domains(system, n, n_hosts)
+    adds_up, adds_out = system.scale_up.in_network_reduction, bool(
+        system.scale_out and system.scale_out.in_network_reduction
+    )
+    flat = [a for a in registry.algorithms(op, hierarchical=False) if a not in ("in-network", "sharp")]
+    if domains == 1:
+        return flat + (["in-network"] if adds_up and "in-network" in registry.algorithms(op) else [])
+    if adds_out and op == "all_reduce" and n % domains == 0:
+        flat.append("sharp" if k == 1 else "hierarchical-sharp")
+    if op == "all_reduce" and k > 1 and n % domains == 0:
+        flat += ["hierarchical-ring", "hierarchical-tree", "hierarchical-halving-doubling"]
+        if adds_up:
+            flat += ["hierarchical-in-network+ring", "hierarchical-in-network+tree"]
+            flat += ["hierarchical-in-network+sharp"] if adds_out else []
+    if n > MOST_PRICED and op in ("broadcast", "reduce", "all_gather", "reduce_scatter"):
+        flat = [a for a in flat if a not in ("direct",)]
+    return flat
+
+
+@functools.lru_cache(maxsize=64)
+def ideal_laws(op: str, system: System, n: int, n_hosts: int, algorithm: str | None) -> tuple[list[Law], np.ndarray]:
+    """Return laws without fitted constants, and the pipeline depth of each, for one algorithm or for all that fit."""
+    names = algorithms(op, system, n, n_hosts) if algorithm is None else [known(op, algorithm, system, n, n_hosts)]
+    laws, pieces = [], []
+    for name in names:
+        try:
+            found = lines(op, name, system, n, n_hosts)
+        except CourseError:
+            if algorithm is not None or len(names) == 1:
+                raise
+            continue
+        for one in found:
+            fixed = dict(zip(("scale-up steps", "network steps"), one.fixed_s, strict=True))
+            per_byte = dict(zip(("scale-up transfer", "network transfer"), one.per_byte_s, strict=True))
+            worst = "network" if one.per_byte_s[1] > one.per_byte_s[0] else "scale-up"
+            laws.append(Law(name, NONE, fixed, per_byte, 0.0, worst))
+            pieces.append(one.pieces)
+    return laws, np.array(pieces)
+
+
+def known(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> str:
+    """Return an algorithm's name as it runs here, or say in words why it cannot."""
+    domains, _k = _domains(system, n, n_hosts)
+    up, out = system.scale_up, system.scale_out
+    if algorithm == "in-network" and domains > 1:
+        if out.in_network_reduction:
+            return "sharp" if _k == 1 else "hierarchical-sharp" if not up.in_network_reduction else "hierarchical-in-network+sharp"
+        if not up.in_network_reduction:
+            raise CourseError(_("No switch of {name} adds.").format(name=system.name))
+        return "hierarchical-in-network+tree" if _k > 1 else "tree"
+    if "in-network" in algorithm and not up.in_network_reduction:
+        raise CourseError(
+            _("The scale-up switches of {name} do not add; in-network needs some that do.").format(name=system.name)
+        )
+    if "sharp" in algorithm and not (domains > 1 and out.in_network_reduction):
+        raise CourseError(_("The network of {name} does not add here.").format(name=system.name))
+    if algorithm.startswith("hierarchical-") and domains == 1:
+        raise CourseError(
+            _("{algorithm} needs two domains or more; these {n} ranks are all in one.").format(algorithm=algorithm, n=n)
+        )
+    return algorithm
+
+
+def log2_ceil(n: int) -> int:
+    """Return ⌈log₂ n⌉.
+
+    >>> log2_ceil(9)
+    4
+    """
+    return math.ceil(math.log2(n)) if n > 1 else 0
