@@ -1,7 +1,7 @@
 """When does compressing pay: codec, compress, send and decompress against send; measured codec times, a price for sending."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -12,6 +12,7 @@ from course_lib.plan.codecs import Codec, Dense, LowRank, checked, decode, encod
 from course_lib.plan.exchange import way_of
 from course_lib.plan.price import price, pricer
 from course_lib.plan.wire import Tensors, low_rank, packet_B
+from course_lib.timing.system import load
 
 PriceOf = Callable[[str, np.ndarray], np.ndarray]
 
@@ -177,6 +178,32 @@ def exchange_s(
         asked = pricer(m.op, system, n_ranks) if time_of is None else (lambda b, op=m.op: time_of(op, b))
         total += float(price(asked, m.message_B))
     return total
+
+
+def at_bandwidth(system: object, n_ranks: object, *, n_hosts: object = None) -> Callable[[float], PriceOf]:
+    """Return `price_at` for `compare`: a system as `predict` sees it, but with another bandwidth.
+
+    What is changed is the link that the ranks depend on: the network cards if they stand on several hosts, else the
+    scale-up fabric (per GPU). Bandwidths are per card or GPU, one direction. Errors are those of `predict`.
+
+    >>> price_at = at_bandwidth("dgx-h100", 64)
+    >>> bool(price_at(5e9)("all_reduce", 1e9) > 5 * price_at(50e9)("all_reduce", 1e9))
+    True
+    """
+    place, n = load(system), whole("n_ranks", n_ranks, at_least=1)
+    hosts = -(-n // place.gpus_per_host) if n_hosts is None else whole("n_hosts", n_hosts, at_least=1)
+    part = "scale_out" if hosts > 1 else "scale_up"
+    if getattr(place, part) is None:
+        raise CourseError(
+            _("{name} has no network, and {n} ranks do not fit on one host.").format(name=place.name, n=n)
+        )
+
+    def price_at(bandwidth_Bps: float) -> PriceOf:
+        link = replace(getattr(place, part), bandwidth_Bps=float(finite("bandwidth_Bps", bandwidth_Bps, above=0)))
+        changed = replace(place, **{part: link})
+        return lambda op, message_B: pricer(op, changed, n, n_hosts=n_hosts)(message_B)
+
+    return price_at
 
 
 def compare(

@@ -168,7 +168,8 @@ def random_positions(codec: RandomK, size: int, step: int, rank: int = 0) -> np.
 
 def _blocks(values: np.ndarray, block: int | None) -> np.ndarray:
     size = max(values.size, 1) if block is None else min(block, max(values.size, 1))
-    return np.pad(values, (0, -values.size % size)).reshape(-1, size)
+    short = -values.size % size
+    return (np.concatenate([values, np.zeros(short)]) if short else values).reshape(-1, size)
 
 
 def encode(codec: Codec, gradient: object, *, step: int = 0, rank: int = 0) -> Packet:

@@ -88,15 +88,17 @@ def narrow_all_reduce(data: object, format: str, *, order: str = "ring", accumul
         lost[0] += int(np.count_nonzero(gone))
         return rounded
 
-    ends = [round_to(end, form.name) for end in run(build(len(rows)), inputs.values, cast=cast)]
-    values = ends[0].values
+    ends = np.stack(run(build(len(rows)), inputs.values, cast=cast))
+    lost[0] += round_to(ends[0], form.name).overflowed
+    every = round_to(ends, form.name).values
+    values = every[0]
     bad = ~np.isfinite(values)
     scale = float(np.sqrt(np.mean(exact**2)))
     miss = 0.0 if bad.any() else float(np.sqrt(np.mean((values - exact) ** 2)))
     error = np.inf if bad.any() else miss / scale if scale > 0 else (0.0 if miss == 0 else np.inf)
-    different = sum((e.values != values) & ~(np.isnan(e.values) & np.isnan(values)) for e in ends[1:])
+    different = ((every != values) & ~(np.isnan(every) & np.isnan(values))).any(axis=0)
     wire = form.stored_B if order == "direct" else partial.stored_B
-    return NarrowSum(values, float(error), lost[0] + ends[0].overflowed, int(np.count_nonzero(different)), wire)
+    return NarrowSum(values, float(error), lost[0], int(different.sum()), wire)
 
 
 def error_against_ranks(

@@ -6,6 +6,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
+from course_lib.timing.tuning import predict
 
 TimeOf = Callable[[np.ndarray], np.ndarray]
 
@@ -42,13 +43,9 @@ def pricer(op: str, system: object, n_ranks: object, **options: object) -> TimeO
     `op` is a collective ("all_reduce", "all_gather", …), `system` a name, a path to a TOML file or a loaded system,
     `options` go to `predict`. One rank communicates with nobody: zero seconds. Errors are those of `predict`.
 
-    >>> float(pricer("all_reduce", "dgx-h100", 1)(8.0))
-    0.0
+    >>> gradients = pricer("all_reduce", "dgx-h100", 8)
+    >>> bool(gradients(1e6) < gradients(1e9)), float(pricer("all_reduce", "dgx-h100", 1)(1e9))
+    (True, 0.0)
     """
     n_ranks = whole("n_ranks", n_ranks, at_least=1)
-    if n_ranks == 1:
-        return lambda message_B: np.zeros(np.shape(message_B))[()]
-
-    from course_lib.timing.tuning import predict
-
     return lambda message_B: np.asarray(predict(op, message_B, system, n_ranks, **options).time_s)

@@ -4,6 +4,7 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.plan.breakeven import (
     CodecTime,
+    at_bandwidth,
     break_even_Bps,
     codec_seconds,
     compare,
@@ -14,6 +15,7 @@ from course_lib.plan.breakeven import (
     sent_B,
 )
 from course_lib.plan.codecs import Dense, EightBit, LowRank, OneBit, RandomK, TopK
+from course_lib.timing.tuning import predict
 
 SIZE = 10**6
 
@@ -74,6 +76,22 @@ def test_each_collective_is_priced_by_its_own_message():
     assert exchange_s(LowRank(2), 600, 4, time_of=time_of, tensors=((30, 20),)) == 2
     assert exchange_s(TopK(0.01), 1000, 8, time_of=time_of) == 1
     assert asked == [("all_reduce", 240.0), ("all_reduce", 160.0), ("all_gather", 640.0)]
+
+
+def test_predict_is_what_prices_an_exchange():
+    message = 8 * 80000
+    assert exchange_s(TopK(0.01), SIZE, 8, system="dgx-h100") == predict("all_gather", message, "dgx-h100", 8).time_s
+    assert exchange_s(Dense(), SIZE, 16, system="dgx-h100") == predict("all_reduce", 4e6, "dgx-h100", 16).time_s
+
+
+@pytest.mark.parametrize("n_ranks", [8, 64])
+def test_compression_pays_on_slow_links_of_a_real_system_only(n_ranks):
+    time, rates = CodecTime(OneBit(), 10**8, 1e-2, 1e-2), np.geomspace(1e8, 4e11, 12)
+    scan = compare(time, n_ranks, at_bandwidth("dgx-h100", n_ranks), rates, how="two_phase")
+    assert scan.pays[0]
+    assert not scan.pays[-1]
+    assert (np.diff(scan.pays.astype(int)) <= 0).all()
+    assert rates[0] < crossing_Bps(scan, rates) < rates[-1]
 
 
 def test_one_rank_sends_nothing():

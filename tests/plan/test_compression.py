@@ -37,18 +37,28 @@ def once(codec, gradients, how=None, tensors=None, feedback=True):
 
 @pytest.mark.parametrize(("codec", "how"), EVERY, ids=str)
 @pytest.mark.parametrize("n_ranks", [1, 3, 4])
-def test_all_ranks_end_with_the_same_mean_and_keep_what_was_not_sent(codec, how, n_ranks):
-    """Sum over ranks: what arrived plus what is kept is what was given; nothing is lost, only late."""
-    gradients = np.random.default_rng(3).standard_normal((n_ranks, 120))
-    results, _log = once(codec, gradients, how, tensors=((10, 12),))
-    for result in results[1:]:
-        np.testing.assert_array_equal(result.mean, results[0].mean)
-    owed = np.mean([r.memory.error for r in results], axis=0)
+def test_nothing_is_lost_only_late(codec, how, n_ranks):
+    """Over several steps, on all ranks alike: what arrived plus what is still owed is what was given."""
+    rng, steps, size = np.random.default_rng(3), 4, 120
+    given, arrived = np.zeros(size), np.zeros(size)
+    memories = [fresh_memory(size)] * n_ranks
+    for step in range(steps):
+        gradients = rng.standard_normal((n_ranks, size))
+        results, _log = play(
+            [
+                exchange(codec, g, m, n_ranks=n_ranks, rank=r, step=step, how=how, tensors=((10, 11), (1, 10)))
+                for r, (g, m) in enumerate(zip(gradients, memories))
+            ]
+        )
+        for result in results[1:]:
+            np.testing.assert_array_equal(result.mean, results[0].mean)
+        given, arrived = given + gradients.mean(axis=0), arrived + results[0].mean
+        memories = [r.memory for r in results]
+    owed = np.mean([m.error for m in memories], axis=0)
     if how == "two_phase":
-        shards = np.concatenate([r.memory.shard_error for r in results])[:120]
-        owed = owed + shards
-    tolerance = 0.02 if codec == Dense("bf16") else 1e-6
-    np.testing.assert_allclose(results[0].mean + owed, gradients.mean(axis=0), atol=tolerance)
+        owed = owed + np.concatenate([m.shard_error for m in memories])[:size]
+    tolerance = 0.05 if codec == Dense("bf16") else 1e-5  # an all-reduce in BF16 rounds sums that nobody remembers
+    np.testing.assert_allclose(arrived + owed, given, atol=tolerance)
 
 
 @pytest.mark.parametrize(("codec", "how"), EVERY, ids=str)
@@ -62,13 +72,16 @@ def test_counted_bytes_are_the_predicted_ones(codec, how):
     assert run.sent_B == pytest.approx(sum(m.sent_B for m in expected), rel=2e-3)  # the ring pads to whole chunks
 
 
-def test_dense_ranks_train_like_one_process_with_the_whole_batch():
-    run, shape, task = train(Dense(), n_ranks=4, steps=15, seed=5), Shape(), make_task(5)
-    weights = first_weights(shape, 5)
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_dense_ranks_train_like_one_process_with_the_whole_batch(momentum):
+    run, shape, task = train(Dense(), n_ranks=4, steps=15, seed=5, momentum=momentum), Shape(), make_task(5)
+    weights, velocity = first_weights(shape, 5), 0.0
     for rows in batches(task, 4, 15, 16, 5):
         at = rows.reshape(1, -1)
-        weights = weights - 0.3 * loss_and_gradient(weights, task.inputs[at], task.labels[at], shape)[1][0]
-    np.testing.assert_allclose(run.weights, weights, atol=1e-5)
+        gradient = loss_and_gradient(weights, task.inputs[at], task.labels[at], shape)[1][0]
+        velocity = momentum * velocity + gradient
+        weights = weights - 0.3 * velocity
+    np.testing.assert_allclose(run.weights, weights, atol=1e-4)
 
 
 @pytest.mark.parametrize("codec", [TopK(0.01), OneBit(), LowRank(1), RandomK(0.1)], ids=str)
