@@ -130,15 +130,14 @@ def _one_chunk(
         before, was = state[targets].copy(), full[targets].copy()
         for target, old, old_full in zip(targets, before, was):
             into = np.flatnonzero(dst[group] == target)
-            value, ok = old.copy(), old_full | (target >= n_ranks)
+            value = old.copy()
             copied = [m for m in into if not reduce[group[m]]]
             adds = [m for m in into if reduce[group[m]]]
             for m in copied:
-                value, ok = payload[m].copy(), sent[m].copy()
+                value = payload[m].copy()
             for m in adds:
                 value = count_parts(value, payload[m])
-                caught |= ~ok
-            filled = np.ones_like(ok)
+            filled = np.ones_like(old_full)
             for m in into:  # the two mutants of this move differ from the rest here, and only here
                 drop, flip = 1 + 2 * group[m], 2 + 2 * group[m]
                 others = [o for o in into if o != m]

@@ -102,6 +102,15 @@ def test_following_mutants_side_by_side_agrees_with_proving_each(op, algorithm):
         assert prove(mutate(schedule, mutant)).ok == (mutant in survivors), mutant
 
 
+def test_a_sender_left_without_its_chunk_is_caught_where_nobody_wants_the_chunk():
+    # rank 1's shard goes to the root, and for no reason to 2 and from there to 3
+    detour = [[(1, 0, 1, "copy"), (2, 0, 2, "copy"), (3, 0, 3, "copy")], [(1, 2, 1, "copy")], [(2, 3, 1, "copy")]]
+    schedule = Schedule.from_transfers("gather", 4, 4, detour)
+    survivors = try_mutants(schedule).survivors
+    assert survivors == (Mutant(2, 0, 0, 1, "drop"),)  # the last hop; without the one before it, 2 sends nothing
+    assert not prove(mutate(schedule, Mutant(1, 0, 0, 1, "drop"))).ok
+
+
 def test_a_chunk_added_twice_reads_two():
     twice = Schedule.from_transfers("reduce", 3, 1, [[(1, 0, 0, "add"), (2, 0, 0, "add")], [(2, 0, 0, "add")]])
     proof = prove(twice)
