@@ -131,8 +131,8 @@ def codec_seconds(time: CodecTime, n_ranks: object, *, how: str | None = None) -
 def measure_codec(codec: Codec, size: object = 1_000_000, *, repeats: object = 5, seed: object = 0) -> CodecTime:
     """Return encode and decode time of a codec on this machine, in NumPy: the median of `repeats` runs.
 
-    The gradient is normal noise; a low-rank codec gets it as the squarest matrix that `size` allows. A GPU kernel is one
-    to two orders of magnitude faster: take its rate from a paper or measure it, and put it in a `CodecTime`.
+    The gradient is normal noise; a low-rank codec gets it as the squarest matrix that `size` allows. A GPU kernel is
+    much faster: measure it, or take its rate from a paper, and put it in a `CodecTime`.
 
     >>> measure_codec(Dense(), 1000).encode_s > 0
     True

@@ -106,7 +106,11 @@ def codec(name: str, **options: object) -> Codec:
 
 
 def checked(codec: Codec) -> Codec:
-    """Return the codec if its numbers make sense, else raise a CourseError."""
+    """Return the codec if its numbers make sense, else raise a CourseError.
+
+    >>> checked(TopK(0.5))
+    TopK(keep=0.5)
+    """
     if not isinstance(codec, Codec):
         raise CourseError(_("{value} is no codec; codec('top-k', keep=0.01) makes one.").format(value=repr(codec)[:60]))
     if isinstance(codec, Dense):
@@ -156,12 +160,20 @@ A codec would spread or hide them: skip this step, or lower the loss scale, and 
 
 
 def kept(keep: float, size: int) -> int:
-    """Return how many of `size` values a fraction keeps: rounded up, at least one of a nonempty array."""
+    """Return how many of `size` values a fraction keeps: rounded up, at least one of a nonempty array.
+
+    >>> kept(0.01, 2762), kept(0.01, 5), kept(0.01, 0)
+    (28, 1, 0)
+    """
     return min(size, max(int(np.ceil(keep * size - 1e-9)), min(size, 1)))
 
 
 def random_positions(codec: RandomK, size: int, step: int, rank: int = 0) -> np.ndarray:
-    """Return the positions that random-k keeps in this step, ascending; the same for all ranks if they are shared."""
+    """Return the positions that random-k keeps in this step, ascending; the same for all ranks if they are shared.
+
+    >>> random_positions(RandomK(0.3), 10, step=0).size
+    3
+    """
     rng = np.random.default_rng([codec.seed, step, 0 if codec.shared else rank + 1])
     return np.sort(rng.choice(size, kept(codec.keep, size), replace=False)).astype(np.uint32)
 
@@ -247,11 +259,20 @@ def decode(packet: Packet) -> np.ndarray:
 
 
 def first_factor(codec: LowRank, shape: tuple[int, int]) -> np.ndarray:
-    """Return the right factor (columns, rank) with which all ranks begin: the same everywhere, from the seed."""
+    """Return the right factor (columns, rank) with which all ranks begin: the same everywhere, from the seed.
+
+    >>> first_factor(LowRank(2), (30, 20)).shape
+    (20, 2)
+    """
     return np.random.default_rng([codec.seed, *shape]).standard_normal((shape[1], min(codec.rank, *shape)))
 
 
 def orthonormal(factor: np.ndarray) -> np.ndarray:
-    """Return orthonormal columns that span those of `factor` (rows, rank); zeros give some orthonormal columns."""
+    """Return orthonormal columns that span those of `factor` (rows, rank); zeros give some orthonormal columns.
+
+    >>> q = orthonormal(np.array([[3.0, 1.0], [4.0, 1.0]]))
+    >>> np.allclose(q.T @ q, np.eye(2))
+    True
+    """
     largest = np.abs(factor).max(initial=0.0)
     return np.linalg.qr(factor / largest if largest > 0 else factor)[0]

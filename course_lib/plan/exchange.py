@@ -57,12 +57,20 @@ class Exchanged:
 
 
 def fresh_memory(size: int) -> Memory:
-    """Return the memory of a rank before the first step: nothing is owed."""
+    """Return the memory of a rank before the first step: nothing is owed.
+
+    >>> fresh_memory(3).error.tolist()
+    [0.0, 0.0, 0.0]
+    """
     return Memory(np.zeros(size))
 
 
 def adds_up(codec: Codec) -> bool:
-    """Whether the sum of packets is the packet of the sum, so that an all-reduce can add on the way."""
+    """Whether the sum of packets is the packet of the sum, so that an all-reduce can add on the way.
+
+    >>> adds_up(RandomK()), adds_up(RandomK(shared=False))
+    (True, False)
+    """
     return isinstance(codec, Dense | LowRank) or (isinstance(codec, RandomK) and codec.shared)
 
 

@@ -38,7 +38,11 @@ class NarrowSum:
 
 
 def make_values(kind: str, n_ranks: int, elements: int, seed: int = 0) -> np.ndarray:
-    """Return inputs (n_ranks, elements): "gradients" (normal, mean 0), "positive" (uniform in 0.5 … 1.5), or "ones"."""
+    """Return inputs (n_ranks, elements): "gradients" (normal, mean 0), "positive" (uniform in 0.5 … 1.5), or "ones".
+
+    >>> make_values("ones", 2, 3).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
     kind = one_of("kind of values", kind, VALUES)
     rng = np.random.default_rng([seed, n_ranks])
     if kind == "ones":

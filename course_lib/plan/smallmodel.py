@@ -54,7 +54,11 @@ def make_task(seed: object = 0, *, samples: object = 2048, features: object = 32
 
 
 def first_weights(shape: Shape, seed: object = 0) -> np.ndarray:
-    """Return flat weights to begin with (size,), scaled to the fan-in; biases zero."""
+    """Return flat weights to begin with (size,), scaled to the fan-in; biases zero.
+
+    >>> first_weights(Shape()).size == Shape().size
+    True
+    """
     rng = np.random.default_rng([whole("seed", seed, at_least=0), 1])
     parts = [
         rng.standard_normal(rows * columns) * np.sqrt(2.0 / rows) if rows > 1 else np.zeros(columns)
@@ -64,7 +68,11 @@ def first_weights(shape: Shape, seed: object = 0) -> np.ndarray:
 
 
 def parts_of(flat: np.ndarray, shape: Shape) -> list[np.ndarray]:
-    """Return views of a flat vector (or of many: (…, size)) as tensors (…, rows, columns)."""
+    """Return views of a flat vector (or of many: (…, size)) as tensors (…, rows, columns).
+
+    >>> [part.shape for part in parts_of(np.zeros(Shape().size), Shape())]
+    [(32, 64), (1, 64), (64, 10), (1, 10)]
+    """
     ends = np.cumsum([0] + [rows * columns for rows, columns in shape.tensors])
     return [flat[..., a:b].reshape(*flat.shape[:-1], *t) for a, b, t in zip(ends, ends[1:], shape.tensors)]
 
@@ -120,7 +128,12 @@ def loss_and_gradient(
 
 
 def mean_loss(weights: np.ndarray, task: Task, shape: Shape, samples: int = 512) -> tuple[float, float]:
-    """Return loss and share of right answers over the first `samples` of the task."""
+    """Return loss and share of right answers over the first `samples` of the task.
+
+    >>> loss, right = mean_loss(first_weights(Shape()), make_task(0), Shape())
+    >>> bool(loss > 2), right < 0.3
+    (True, True)
+    """
     first, bias, second, offset = parts_of(weights, shape)
     inputs, labels = task.inputs[:samples], task.labels[:samples]
     # pieces of 64 rows: products so small that BLAS starts no threads, which would fight for few cores
@@ -149,5 +162,9 @@ def batches(task: Task, n_ranks: object, steps: object, batch: object, seed: obj
 
 
 def positive(name: str, value: object) -> float:
-    """Return a single number above zero, or raise a CourseError."""
+    """Return a single number above zero, or raise a CourseError.
+
+    >>> positive("learning_rate", 1)
+    1.0
+    """
     return float(finite(name, value, above=0))

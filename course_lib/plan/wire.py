@@ -32,7 +32,11 @@ def parts(codec: Codec, size: int) -> tuple[tuple[str, np.dtype, int], ...]:
 
 
 def low_rank(codec: LowRank, tensors: Tensors) -> tuple[int, ...]:
-    """Return the rank used for each tensor; 0 where the factors would be no smaller than the tensor: it goes dense."""
+    """Return the rank used for each tensor; 0 where the factors would be no smaller than the tensor: it goes dense.
+
+    >>> low_rank(LowRank(2), ((30, 20), (1, 20)))
+    (2, 0)
+    """
     ranks = [min(codec.rank, rows, columns) for rows, columns in tensors]
     return tuple(r if r * (rows + columns) < rows * columns else 0 for r, (rows, columns) in zip(ranks, tensors))
 
@@ -56,7 +60,12 @@ def packet_B(codec: Codec, size: object, tensors: Tensors | None = None) -> int:
 
 
 def to_bytes(packet: Packet) -> np.ndarray:
-    """Return a packet as one array of bytes, as it crosses the wire."""
+    """Return a packet as one array of bytes, as it crosses the wire.
+
+    >>> from course_lib.plan.codecs import encode
+    >>> to_bytes(encode(EightBit(), [1.0, -2.0, 0.0])).size  # three codes and one scale
+    7
+    """
     arrays = [packet.parts[name] for name, _kind, _count in parts(packet.codec, packet.size)]
     return np.concatenate([np.ascontiguousarray(a).view(np.uint8).ravel() for a in arrays])
 

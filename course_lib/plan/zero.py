@@ -35,7 +35,11 @@ class Volume:
 
 
 def scheme_of(name: object) -> str:
-    """Return "ddp", "zero1", "zero2" or "zero3" for any usual spelling (FSDP is "zero3"), or raise a CourseError."""
+    """Return "ddp", "zero1", "zero2" or "zero3" for any usual spelling (FSDP is "zero3"), or raise a CourseError.
+
+    >>> scheme_of("FSDP"), scheme_of("ZeRO-2")
+    ('zero3', 'zero2')
+    """
     asked = str(name).lower().replace("_", "-").strip()
     return one_of("sharding scheme", _SPELLINGS.get(asked, name), SCHEMES)
 

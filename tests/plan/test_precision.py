@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
-from course_lib.plan.precision import FORMATS, format_of, round_scaled, round_to
+from course_lib.plan.blockscale import round_scaled
+from course_lib.plan.precision import FORMATS, format_of, round_to
 
 NAMES = list(FORMATS)
 
