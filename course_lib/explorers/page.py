@@ -21,7 +21,7 @@ CSS = """
 .ic-guess .widget-text input {width:110px;flex:0 0 110px}
 .ic-explorer .jupyter-button {width:auto;margin:0;padding:0 10px;border-radius:3px}
 .ic-explorer .ic-body {display:flex;flex-flow:row nowrap;gap:18px;align-items:stretch;overflow:visible}
-.ic-explorer .ic-controls {flex:0 0 212px;min-width:0;gap:14px;padding:14px 0 0;overflow:visible}
+.ic-explorer .ic-controls {flex:0 0 236px;min-width:0;gap:14px;padding:14px 0 0;overflow:visible}
 .ic-explorer .ic-view {flex:1 1 0;min-width:0;overflow:hidden}
 .ic-explorer .ic-controls>*,.ic-explorer .ic-controls .widget-vbox>* {width:100%;max-width:100%;margin:0;overflow:visible}
 .ic-explorer .ic-controls .widget-inline-hbox {flex-flow:row wrap;height:auto;align-items:center}
@@ -43,6 +43,7 @@ CSS = """
 .ic-head b {font-size:17px;font-weight:500;line-height:1.3;display:block}
 .ic-head span {font-size:13px;color:var(--ic-quiet);display:block;margin-top:3px}
 .ic-explorer .ic-figure {margin:0;overflow:hidden}
+.ic-figure .jp-OutputArea,.ic-figure .jp-OutputArea-child,.ic-figure .jp-RenderedPlotly {min-height:inherit}
 .ic-figure .jp-OutputArea-child {padding:0}
 .ic-figure .jp-OutputArea-prompt,.ic-figure .jp-OutputPrompt {display:none}
 .ic-figure .jp-OutputArea-output {padding:0;margin:0;overflow:hidden}

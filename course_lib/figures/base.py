@@ -327,7 +327,7 @@ def points(
         "color": color(role),
         "size": size,
         "symbol": symbol or SYMBOL.get(role, "circle"),
-        "line": {"width": 1, "color": theme().ground},
+        "line": {"width": 0.5, "color": theme().ground},
     }
     tip = {"hovertemplate": hover + "<extra></extra>"} if hover else {"hoverinfo": "skip"}
     trace = {
@@ -378,20 +378,20 @@ def end_labels(
     ['NVLink 4']
     """
     low, high = yaxis["range"]
-    plot_px = max(height - top - MARGIN["b"], 50)
+    plot_px = float(max(height - top - MARGIN["b"], 50))
     known = [(text, y, role) for text, y, role in labels if y is not None and (y > 0 or yaxis["type"] != "log")]
     ends = sorted(
         (((at(yaxis, y) - low) / (high - low) * plot_px, text, role) for text, y, role in known),
         reverse=True,
         key=lambda end: end[0],
     )
-    lines_px = [min(max(end[0], 0.0), float(plot_px)) for end in ends]
-    half = gap_px / 2 * max((text.count("<br>") + 1 for text, *_rest in known), default=1)
-    places = _spread(lines_px, 2 * half, half, plot_px) if outside else _beside(lines_px, gap_px, plot_px)
+    lines_px = [min(max(end[0], 0.0), plot_px) for end in ends]
+    tall = [gap_px * (text.count("<br>") + 1) for _px, text, _role in ends]
+    places = _spread(lines_px, tall) if outside else _beside(lines_px, tall, plot_px)
     side = (
         {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 5, "align": "left"}
         if outside
-        else {"x": 0.995, "xref": "paper", "xanchor": "right"}
+        else {"x": 0.995, "xref": "paper", "xanchor": "right", "align": "right"}
     )
     return [
         note(text, role=role, y=low + px / plot_px * (high - low), yref="y", **side)
@@ -399,27 +399,34 @@ def end_labels(
     ]
 
 
-def _spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return places near the wanted ones (falling), at least `gap` apart; pushed down, then up again from the floor."""
+def _spread(wanted: Sequence[float], tall: Sequence[float]) -> list[float]:
+    """Return places near the wanted ones (falling), so that labels of these heights do not touch: pushed down, then up from the floor."""
     places = list(wanted)
     for i in range(1, len(places)):
-        places[i] = min(places[i], places[i - 1] - gap)
-    if places and places[-1] < low:
-        places[-1] = low
+        places[i] = min(places[i], places[i - 1] - (tall[i] + tall[i - 1]) / 2)
+    if places and places[-1] < tall[-1] / 2:
+        places[-1] = tall[-1] / 2
         for i in range(len(places) - 2, -1, -1):
-            places[i] = max(places[i], places[i + 1] + gap)
+            places[i] = max(places[i], places[i + 1] + (tall[i] + tall[i + 1]) / 2)
     return places
 
 
-def _beside(lines_px: Sequence[float], gap: float, plot_px: float) -> list[float]:
+def _beside(lines_px: Sequence[float], tall: Sequence[float], plot_px: float) -> list[float]:
     """Return places above each line or below it, off every other label and off the ends of the other lines where that can be."""
     placed: list[float] = []
     for i, line_px in enumerate(lines_px):
         others = [px for j, px in enumerate(lines_px) if j != i]
-        steps = [11 + gap * k / 2 for k in range(12)]
-        tries = [line_px + sign * step for step in steps for sign in (1, -1)]
-        inside = [t for t in tries if 8 <= t <= plot_px + 4 and all(abs(t - p) >= gap for p in placed)]
-        clear = [t for t in inside[:4] if all(abs(t - px) >= 8 for px in others)]
+        near = tall[i] / 2 + 2.5
+        tries = [line_px + sign * (near + 4 * k) for k in range(24) for sign in (1, -1)]
+        inside = [
+            t
+            for t in tries
+            if tall[i] / 2 <= t <= plot_px + 6
+            and all(abs(t - p) >= (tall[i] + tall[j]) / 2 for j, p in enumerate(placed))
+        ]
+        clear = [
+            t for t in inside if abs(t - line_px) <= near + 30 and all(abs(t - px) >= tall[i] / 2 for px in others)
+        ]
         placed.append((clear or inside or [line_px])[0])
     return placed
 

@@ -90,10 +90,7 @@ def rate_over_size(
         _limits(curves, sizes),
         *(_measured(m, say_rate) for m in measured),
     ]
-    labels = [
-        (_("{name}  <b>{rate}</b>").format(name=c.name, rate=say_rate(float(c.y[-1]))), float(c.y[-1]), c.role)
-        for c in curves
-    ]
+    labels = [(f"{wrapped(c.name, 20)}  <b>{say_rate(float(c.y[-1]))}</b>", float(c.y[-1]), c.role) for c in curves]
     first = next(iter(halves), None)
     if not title:
         title = (
@@ -282,7 +279,7 @@ def _marks(curves: Sequence[Curve], sizes: np.ndarray, at_B: float | None, say) 
     chosen = [] if at_B is None else [c for c in curves if sizes.min() <= at_B <= sizes.max()]
     y = [_on(c, sizes, at_B) for c in chosen]
     texts = [f"{c.name}: {say_bytes(at_B)}, {say(v)}" for c, v in zip(chosen, y)]
-    marks = points([at_B] * len(chosen), y, role="attention", symbol="diamond", size=12, hover="%{text}", text=texts)
+    marks = points([at_B] * len(chosen), y, role="attention", symbol="diamond", size=11, hover="%{text}", text=texts)
     marks["marker"]["line"] = {"width": 1.5, "color": theme().ink}
     return marks
 

@@ -11,7 +11,9 @@ from course_lib.base.scale import say_number, say_rate
 from course_lib.figures.base import base_figure, describe, line, linear_axis, log_axis, note, points, rate_axis
 from course_lib.figures.theme import MARGIN, SYMBOL, color, faded, ink, theme
 
-ROW_PX = 46
+ROW_PX = 46  # one line over a bar
+BAR_PX = 17
+TALL_PX = 62  # two lines over a bar
 
 
 def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str = "", subtitle: str = "") -> go.Figure:
@@ -24,9 +26,10 @@ def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str =
     _same_length(names=names, rate_Bps=rates, roles=roles)
     order = np.argsort(-rates, kind="stable")
     names, roles, rates = [names[i] for i in order], [roles[i] for i in order], rates[order]
-    low, high = 10 ** np.floor(np.log10(rates.min() / 3)), rates.max() * 4
+    low = 10 ** np.floor(np.log10(rates.min() / 3))
+    high = rates.max() * (rates.max() / low) ** 0.42  # room for the value of the longest bar, on a narrow screen, too
     texts = [f"{name}: {say_rate(float(rate))}" for name, rate in zip(names, rates)]
-    bars = _bars(rates - low, base=low, colours=[color(role) for role in roles], texts=texts)
+    bars = _bars(rates - low, base=low, colours=[color(role) for role in roles], texts=texts, row_px=ROW_PX)
     labels = [_label(name, i) for i, name in enumerate(names)]
     labels += [
         _value(f"<b>{say_rate(float(rate))}</b>", np.log10(rate), i, ink(role))
@@ -58,10 +61,10 @@ def losses(
     title: str = "",
     subtitle: str = "",
 ) -> go.Figure:
-    """Return what is left of a line rate after each stage: solid is left, hatched was lost at this stage; two traces.
+    """Return what is left of a line rate after each stage: solid is left, hatched was lost at this stage; three traces.
 
     `stages` names them from the line rate on, `rate_Bps` (bytes/s, one direction, never rising) is what is left after each;
-    `measured_Bps` adds a purple mark at a measured rate.
+    `measured_Bps` adds a purple bar of a measured rate.
 
     >>> losses(["line rate", "encoding", "packet headers"], [64e9, 63e9, 55e9]).layout.title.text
     '86 % of the line rate is left: 55 GB/s of 64 GB/s'
@@ -79,65 +82,49 @@ def losses(
     left = _bars(rates, base=0, colours=[color(role)] * len(rates), texts=texts)
     gone = _bars(lost, base=rates, colours=[faded(color("attention"), 0.35)] * len(rates), texts=texts)
     gone["marker"]["pattern"] = {"shape": "/", "fgcolor": theme().muted, "size": 6, "solidity": 0.25}
-    labels = [_label(stage, i) for i, stage in enumerate(stages)]
-    for i, (rate, less) in enumerate(zip(rates, lost)):
-        share = (
-            ""
-            if not less
-            else _("  −{less} ({share} %)").format(
-                less=say_rate(float(less)), share=say_number(100 * float(less / rates[i - 1]), 2)
-            )
-        )
-        labels.append(
-            note(
-                f"<b>{say_rate(float(rate))}</b>{share}",
-                x=1,
-                xref="paper",
-                xanchor="right",
-                y=i,
-                yref="y",
-                yshift=20,
-                color=ink(role),
-            )
-        )
-    data, shapes = [left, gone], []
+    shown = [
+        _left_and_lost(float(rate), float(less), float(rates[max(i - 1, 0)]))
+        for i, (rate, less) in enumerate(zip(rates, lost))
+    ]
+    labels = [_two_lines(stage, text, i, role) for i, (stage, text) in enumerate(zip(stages, shown))]
     words = _("What is left of a link's rate, one direction: {list}.").format(list="; ".join(texts))
+    rows = [(s, say_rate(float(r)), say_rate(float(x))) for s, r, x in zip(stages, rates, lost)]
+    seen = _bars([], base=0, colours=[], texts=[])
     if measured_Bps is not None:
-        measured = finite("measured_Bps", measured_Bps, above=0)
-        shapes = [
-            {
-                "type": "line",
-                "x0": measured,
-                "x1": measured,
-                "y0": -0.4,
-                "y1": len(rates) - 0.55,
-                "line": {"color": color("measured"), "width": 2.5, "dash": "dot"},
-            }
-        ]
-        labels.append(
-            note(
-                _("measured {rate}").format(rate=say_rate(measured)),
-                x=measured,
-                xref="x",
-                xanchor="right",
-                y=len(rates) - 0.42,
-                yref="y",
-                role="measured",
-            )
+        measured, n = finite("measured_Bps", measured_Bps, above=0), len(rates)
+        seen = _bars(
+            [measured],
+            base=0,
+            colours=[color("measured")],
+            texts=[_("measured: {rate}").format(rate=say_rate(measured))],
         )
+        seen["y"] = [n]
+        share = _("<b>{rate}</b>  {percent} % of the last line").format(
+            rate=say_rate(measured), percent=say_number(100 * measured / float(rates[-1]), 3)
+        )
+        labels.append(_two_lines(_("measured"), share, n, "measured"))
         words += " " + _("Measured: {rate}.").format(rate=say_rate(measured))
+        rows.append((_("measured"), say_rate(measured), ""))
     percent = say_number(100 * float(rates[-1] / rates[0]), 2)
     return base_figure(
-        data,
+        [left, gone, seen],
         title=title or _("{percent} % of the line rate is left: {left} of {all}").format(percent=percent, left=say_rate(float(rates[-1])), all=say_rate(float(rates[0]))),
         subtitle=subtitle or _("solid: left after this stage; hatched: lost at it; one direction"),
         xaxis=linear_axis(_("rate, one direction (bytes/s)"), 0, float(rates[0]) * 1.02) | _linear_ticks(float(rates[0])),
-        **_rows_layout(len(rates), extra=0.25 if measured_Bps is not None else 0),
+        **_rows_layout(len(rates) + (measured_Bps is not None), TALL_PX),
         barmode="overlay",
         annotations=labels,
-        shapes=shapes,
-        meta=describe(words, [_("stage"), _("left, one direction"), _("lost here")], [(s, say_rate(float(r)), say_rate(float(x))) for s, r, x in zip(stages, rates, lost)]),
+        meta=describe(words, [_("stage"), _("left, one direction"), _("lost here")], rows),
     )  # fmt: skip
+
+
+def _left_and_lost(rate_Bps: float, lost_Bps: float, before_Bps: float) -> str:
+    left = f"<b>{say_rate(rate_Bps)}</b>"
+    if not lost_Bps:
+        return left
+    return left + _("  −{less} ({share} %)").format(
+        less=say_rate(lost_Bps), share=say_number(100 * lost_Bps / before_Bps, 2)
+    )
 
 
 def prediction(
@@ -157,11 +144,12 @@ def prediction(
     mine = points([guess], [0], role="attention", symbol="circle", size=16, hover="%{text}", text=[say(guess)])
     mine["marker"] |= {"color": theme().ground, "line": {"width": 3, "color": color("attention")}}
     models = points([truth], [0], role="model", symbol="diamond", size=15, hover="%{text}", text=[say(truth)])
-    left_is_mine = guess <= truth
-    labels = [
-        note(_("you <b>{value}</b>").format(value=say(guess)), x=float(np.log10(guess)), xref="x", y=0, yref="y", yshift=24, role="attention", xanchor="right" if left_is_mine else "left"),
-        note(_("model <b>{value}</b>").format(value=say(truth)), x=float(np.log10(truth)), xref="x", y=0, yref="y", yshift=-24, xanchor="left" if left_is_mine else "right"),
-    ]  # fmt: skip
+    middle = sum(xaxis["range"]) / 2
+    labels = []
+    for who, value, shift, role in ((_("you"), guess, 24, "attention"), (_("model"), truth, -24, "")):
+        x = float(np.log10(value))
+        place = {"x": x, "xref": "x", "xanchor": "right" if x > middle else "left", "xshift": 10 if x > middle else -10}
+        labels.append(note(f"{who} <b>{say(value)}</b>", y=0, yref="y", yshift=shift, role=role, **place))
     return base_figure(
         [line([low, high], [0, 0], role="limit", dash="solid", width=6), mine, models],
         title=title
@@ -212,22 +200,13 @@ def residuals(
         line(stems_x, np.repeat(y, 3), role="measured", width=3, dash="solid"),
         points(off, y, size=10, hover="%{text}", text=texts, symbol=SYMBOL["measured"]),
     ]
-    labels = [_label(name, i) for i, name in enumerate(names)]
-    labels += [
-        note(
-            _("<b>{off} %</b>  {measured} of {model}").format(
-                off=f"{d:+.1f}", measured=say(float(b)), model=say(float(c))
-            ),
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=i,
-            yref="y",
-            yshift=20,
-            role="measured",
+    shown = [
+        _("<b>{off} %</b>  {measured} of {model}").format(
+            off=f"{d:+.1f}".replace("-", "−"), measured=say(float(b)), model=say(float(c))
         )
-        for i, (b, c, d) in enumerate(zip(measured, model, off))
+        for b, c, d in zip(measured, model, off)
     ]
+    labels = [_two_lines(name, text, i, "measured") for i, (name, text) in enumerate(zip(names, shown))]
     zero = {
         "type": "line",
         "x0": 0,
@@ -243,7 +222,7 @@ def residuals(
         title=title or _("{name} is {off} % {side} the model, the largest miss of {n}").format(name=names[worst], off=say_number(abs(float(off[worst])), 2), side=side, n=n),
         subtitle=subtitle or _("upright line: the model; crosses: measured"),
         xaxis=linear_axis(_("measured against the model (%)"), -span, span),
-        **_rows_layout(n),
+        **_rows_layout(n, TALL_PX),
         annotations=labels,
         shapes=[zero],
         meta=describe(
@@ -257,19 +236,21 @@ def residuals(
 # Rows share a geometry: the name above its bar, the value at its end or at the right edge.
 
 
-def _rows_layout(n_rows: int, extra: float = 0) -> dict:
-    yaxis = {"visible": False, "range": [n_rows - 0.5 + extra, -0.75], "fixedrange": True, "title": {"text": ""}}
-    return {
-        "yaxis": yaxis,
-        "height": round(MARGIN["b"] + 76 + ROW_PX * (n_rows + 0.25 + extra)),
-        "bargap": 0.55,
-        "margin": {"l": 14},
-    }
+def _rows_layout(n_rows: int, row_px: int = ROW_PX) -> dict:
+    above = (row_px - 12) / row_px  # from the middle of the first bar to the top of its label
+    yaxis = {"visible": False, "range": [n_rows - 1 + 14 / row_px, -above], "fixedrange": True, "title": {"text": ""}}
+    return {"yaxis": yaxis, "height": round(MARGIN["b"] + 74 + row_px * (n_rows - 1 + above) + 14), "margin": {"l": 14}}
 
 
-def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str]) -> dict:
+def _two_lines(name: str, text: str, row: int, role: str) -> dict:
+    """Return a name and under it its value, over the bar of a row."""
+    label = _label(f'{name}<br><span style="color:{ink(role)}">{text}</span>', row)
+    return label | {"yshift": 10, "yanchor": "bottom", "align": "left"}
+
+
+def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str], row_px: int = TALL_PX) -> dict:
     return {
-        "type": "bar", "orientation": "h", "x": np.asarray(lengths), "y": np.arange(len(texts), dtype=float), "base": base if np.ndim(base) else [base] * len(texts), "width": 0.36,
+        "type": "bar", "orientation": "h", "x": np.asarray(lengths), "y": np.arange(len(texts), dtype=float), "base": base if np.ndim(base) else [base] * len(texts), "width": BAR_PX / row_px,
         "marker": {"color": list(colours), "line": {"width": 0}}, "text": list(texts), "textposition": "none", "hovertemplate": "%{text}<extra></extra>",
     }  # fmt: skip
 
@@ -284,7 +265,7 @@ def _value(text: str, x: float, row: int, colour: str) -> dict:
 
 def _linear_ticks(high_Bps: float) -> dict:
     unit = 10 ** np.floor(np.log10(high_Bps))
-    step = next(s for s in (0.1, 0.2, 0.5, 1, 2) if high_Bps / (unit * s) <= 6.5) * unit
+    step = next(s for s in (0.25, 0.5, 1, 2, 2.5, 5) if high_Bps / (unit * s) <= 4.5) * unit
     values = np.arange(0, high_Bps * 1.0001, step)
     return {"tickvals": values.tolist(), "ticktext": [say_rate(float(v)) if v else "0" for v in values]}
 
