@@ -73,7 +73,7 @@ def packet_overhead_B(
     optional end-to-end check. InfiniBand and Ethernet have one packet format here (RDMA write). Broadcasts over
     `max_payload_B`. Raises CourseError for links whose format is not published.
 
-    Source: Intel AN 690 and AN 708 (PCIe), IBTA packet layout.
+    Source: Intel AN 855 and AN 708 (PCIe), IBTA packet layout.
 
     >>> packet_overhead_B("pcie5"), packet_overhead_B("pcie5", request="read"), packet_overhead_B("ib-ndr")
     (24.0, 28.0, 26.0)

@@ -120,12 +120,18 @@ def route(box: Tree, src: str, dst: str, *, acs: bool | Collection[str] = False)
     """
     guarded = _switches_with_acs(box, acs)
     start, end = (box.names.index(one_of(_("part of the tree"), n, box.names)) for n in (src, dst))
+    for i in (start, end):
+        if box.kinds[i] == "switch":
+            raise CourseError(
+                _("{name} is a switch: a flow begins and ends at a GPU, a card or a root complex.").format(
+                    name=box.names[i]
+                )
+            )
     if start == end:
         raise CourseError(_("The flow from {name} to itself uses no link.").format(name=src))
     up, down = _to_root(box, start), _to_root(box, end)
     turn = next((i for i in up if i in down), None)
-    # A copy whose end is itself the turning point (a root complex) never turns in a switch.
-    if turn is not None and box.names[turn] in guarded and turn not in (start, end):
+    if turn is not None and box.names[turn] in guarded:
         turn = up[-1]
     if turn is None:
         climb, fall = up, down[::-1]

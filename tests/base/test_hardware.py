@@ -220,7 +220,7 @@ def test_spine_cables_are_gpus_times_links_times_pairs():
 
 
 def test_memories_add_up():
-    for name in ("dgx-b200", "gb200-nvl72", "vera-rubin-nvl72"):
+    for name in ("dgx-b200", "gb200-nvl72", "gh200-nvl32", "vera-rubin-nvl72"):
         assert value(name, "hbm_B") == pytest.approx(value(name, "advertised_hbm_B"), rel=0.005)
 
 
@@ -286,3 +286,7 @@ def test_records_cannot_be_changed():
         hardware.gpu("h100").hbm_B = 1
     with pytest.raises(TypeError):
         hardware.table().values["h100", "hbm_B"] = 1
+
+
+def test_links_between_pairs_of_a_mesh_use_every_link_of_a_gpu():
+    assert value("gh200-quad", "links_per_pair") * 3 == value("nvlink4", "links")

@@ -208,6 +208,7 @@ def test_uplinks_can_be_narrower():
     [
         (lambda: flow_rates(BOX, [("gpu0", "gpu9")]), "gpu0|nearest"),
         (lambda: flow_rates(BOX, [("gpu0", "gpu0")]), "itself"),
+        (lambda: flow_rates(BOX, [("gpu0", "sw0")]), "is a switch"),
         (lambda: flow_rates(BOX, ["gpu0"]), "pair"),
         (lambda: flow_rates(BOX, [("gpu0",)]), "pair"),
         (lambda: route(BOX, "gpu0", "gpu1", acs=["sw9"]), "sw"),
