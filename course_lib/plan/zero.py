@@ -146,36 +146,35 @@ def sharded_step(
     layer = np.concatenate([np.arange(n_layers), np.arange(n_layers)[::-1]])
     compute_s = np.concatenate([forward, backward[::-1]])
     gather_s, scatter_s = price(gather_time_of, sizes)[layer], price(scatter_time_of, sizes)
-    n = 2 * n_layers
-    gather_start, gathered, start, end = (np.zeros(n) for _unused in range(4))
-    scatter_start, scatter_end = np.zeros(n_layers), np.zeros(n_layers)
-    network_free = asked = 0.0
+    n, layers = 2 * n_layers, layer.tolist()
+    gather_start, gathered, start, end = ([0.0] * n for _unused in range(4))
+    scatter_start, scatter_end = [0.0] * n_layers, [0.0] * n_layers
+    takes, computes, scatters = gather_s.tolist(), compute_s.tolist(), scatter_s.tolist()
+    network_free = previous_end = 0.0
     next_gather = 0
+
+    def ask_up_to(last: int, now: float) -> None:
+        nonlocal next_gather, network_free
+        while next_gather <= min(last, n - 1):
+            gather_start[next_gather] = max(now, network_free)
+            network_free = gathered[next_gather] = gather_start[next_gather] + takes[next_gather]
+            next_gather += 1
+
     for task in range(n):
-        previous_end = end[task - 1] if task else 0.0
-        # what was asked for before this task starts: itself at the latest, and its successors up to `prefetch`
-        while next_gather <= task:
-            asked = max(previous_end, network_free)
-            gather_start[next_gather], gathered[next_gather] = asked, asked + gather_s[next_gather]
-            network_free = gathered[next_gather]
-            next_gather += 1
+        ask_up_to(task, previous_end)  # on demand, if nobody asked for it ahead
         start[task] = max(previous_end, gathered[task])
-        end[task] = start[task] + compute_s[task]
-        while next_gather <= min(task + prefetch, n - 1):
-            asked = max(start[task], network_free)
-            gather_start[next_gather], gathered[next_gather] = asked, asked + gather_s[next_gather]
-            network_free = gathered[next_gather]
-            next_gather += 1
+        ask_up_to(task + prefetch, start[task])
+        previous_end = end[task] = start[task] + computes[task]
         if task >= n_layers:
-            scatter_start[layer[task]] = max(end[task], network_free)
-            network_free = scatter_end[layer[task]] = scatter_start[layer[task]] + scatter_s[layer[task]]
-    step_s = float(max(end[-1], network_free))
-    # between asking and the end of its use a layer is held: count at the moment each computation starts
-    held = [sizes[layer[(gather_start <= t) & (end > t)]].sum() for t in start]
+            scatter_start[layers[task]] = max(previous_end, network_free)
+            network_free = scatter_end[layers[task]] = scatter_start[layers[task]] + scatters[layers[task]]
+    step_s = max(previous_end, network_free)
+    gather_start, gathered, start, end = (np.array(column) for column in (gather_start, gathered, start, end))
+    # from the moment it is asked for to the end of its use a layer is held: count when each computation starts
+    held_B = float((((gather_start <= start[:, None]) & (end > start[:, None])) @ sizes[layer]).max())
     exposed_s = max(step_s - float(compute_s.sum()), 0.0)
-    return ShardedStep(
-        gather_start, gathered, start, end, scatter_start, scatter_end, step_s, exposed_s, float(max(held))
-    )
+    scatter_start, scatter_end = np.array(scatter_start), np.array(scatter_end)
+    return ShardedStep(gather_start, gathered, start, end, scatter_start, scatter_end, step_s, exposed_s, held_B)
 
 
 def sharded_events(timeline: ShardedStep) -> tuple[Event, ...]:
