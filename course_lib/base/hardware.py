@@ -70,6 +70,14 @@ def table() -> Table:
     return build(_sources.rows("items.csv"), _sources.rows("hardware.csv"), _sources.sources())
 
 
+@cache
+def _by_item() -> dict[str, dict[str, Value]]:
+    grouped: dict[str, dict[str, Value]] = {}
+    for (item, field), found in table().values.items():
+        grouped.setdefault(item, {})[field] = found
+    return grouped
+
+
 def find(name: str, kind: str | None = None) -> str:
     """Return the name of the item under its own or another name; raises CourseError with the nearest names.
 
@@ -77,6 +85,8 @@ def find(name: str, kind: str | None = None) -> str:
     ('ib-ndr', 'dgx-h100')
     """
     known = table()
+    if isinstance(name, str) and name in known.items and kind in (None, known.items[name].kind):
+        return name
     valid = [n for n, i in known.items.items() if kind is None or i.kind == kind]
     valid += [a for a, target in known.aliases.items() if target in valid]
     found = one_of(kind or _("hardware item"), name, valid)
@@ -102,11 +112,10 @@ def line(item: str, field: str) -> Value:
     ('900', 'both')
     """
     item = find(item)
-    fields = [f for i, f in table().values if i == item]
-    found = one_of(_("value of {item}").format(item=item), field, fields)
+    found = one_of(_("value of {item}").format(item=item), field, _by_item()[item])
     if found != field:  # the case of a field means something: _bps is bits, _Bps bytes
         raise CourseError(_("{item} has no value {field}; it has {found}.").format(item=item, field=field, found=found))
-    return table().values[item, found]
+    return _by_item()[item][found]
 
 
 def value(item: str, field: str) -> float:
@@ -143,8 +152,7 @@ def record(item: str) -> dict[str, float | str]:
     >>> record("pcie5")["lanes"]
     16.0
     """
-    item = find(item)
-    return {f: v.value for (i, f), v in table().values.items() if i == item}
+    return {field: found.value for field, found in _by_item()[find(item)].items()}
 
 
 def source_of(item: str, field: str) -> _sources.Source:

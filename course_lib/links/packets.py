@@ -1,5 +1,7 @@
 """How much of the line rate packets leave: headers are counted where formats are published, measured where they are not."""
 
+from functools import cache
+
 import numpy as np
 
 from course_lib.base import hardware
@@ -21,9 +23,16 @@ def names() -> list[str]:
     >>> "pcie5" in names(), "nvlink4" in names(), "ib-ndr" in names()
     (True, True, True)
     """
+    return list(_names())
+
+
+@cache
+def _names() -> tuple[str, ...]:
     families = MODELLED + MEASURED
     table = hardware.table()
-    return [n for n in hardware.items("link") if table.items[n].family in families and (n, "latency_s") in table.values]
+    return tuple(
+        n for n in hardware.items("link") if table.items[n].family in families and (n, "latency_s") in table.values
+    )
 
 
 def known(name: str) -> tuple[str, str, dict]:
@@ -34,7 +43,7 @@ def known(name: str) -> tuple[str, str, dict]:
     """
     name = hardware.find(name, "link")
     family = hardware.table().items[name].family
-    if name not in names():
+    if name not in _names():
         rate = hardware.value(name, "line_Bps") / 1e9
         raise CourseError(
             _(
