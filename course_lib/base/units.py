@@ -1,4 +1,4 @@
-"""Quantities as people type them: sizes, rates with a direction, times. What can be read in two ways is asked, not guessed."""
+"""Quantities as people type them: sizes, rates, times. What can be read in two ways is asked, not guessed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A PCIe tree: switches, root complexes and sockets; which links a flow takes, with ACS or without, and what flows get together."""
+"""A PCIe tree: which links a flow takes, with ACS or without, and what flows that share links get together."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
