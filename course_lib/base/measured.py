@@ -1,4 +1,4 @@
-"""Published measurements of single links: large copies, times by message size, matrices of pairs; each with machine and source."""
+"""Published measurements of single links: large copies, times by size, matrices of pairs, each with its source."""
 
 from dataclasses import dataclass
 from functools import cache
