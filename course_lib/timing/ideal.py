@@ -16,6 +16,7 @@ from course_lib.timing.system import System
 
 MOST_DIRECT = 512  # ranks up to which n² transfers are stepped; the closed form is the same beyond
 MOST_PRICED = 1024  # ranks up to which every shallow pipeline is priced by itself
+MOST_QUICK = 8192  # ranks beyond which only the two-level algorithms are weighed
 GRID = 4  # depths priced per doubling
 NONE = "none"
 
@@ -78,8 +79,8 @@ def lines(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> tupl
     fill = 1 + max((int(step.first.max(initial=0)) for step in first.steps), default=0)
     shallow = sorted({round(2 ** (i / GRID)) for i in range(GRID * 20)} | {1, 2, 3})
     few = [p for p in shallow if p < fill]
-    if n > MOST_PRICED:
-        few = few[:: max(1, len(few) // 2)] if n < 8192 else []
+    if n > 64:  # the best depth of a long pipeline is rarely a shallow one
+        few = [p for p in few if p & (p - 1) == 0] if n <= MOST_PRICED else []
     try:
         found = [line(op, algorithm, system, n, n_hosts, p) for p in few]
         a, b = line(op, algorithm, system, n, n_hosts, fill), line(op, algorithm, system, n, n_hosts, 2 * fill)
@@ -140,8 +141,10 @@ def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:
         if adds_up:
             flat += ["hierarchical-in-network+ring", "hierarchical-in-network+tree"]
             flat += ["hierarchical-in-network+sharp"] if adds_out else []
-    if n > MOST_PRICED and op in ("broadcast", "reduce", "all_gather", "reduce_scatter"):
-        flat = [a for a in flat if a not in ("direct",)]
+    if n > MOST_PRICED and op in ("broadcast", "reduce"):
+        flat.remove("ring")  # a chain of so many takes minutes to step and is never the quickest
+    if n > MOST_QUICK and op == "all_reduce" and k > 1:
+        flat = [a for a in flat if a in ("hierarchical-ring", "hierarchical-halving-doubling") or "sharp" in a]
     return flat
 
 
