@@ -13,6 +13,25 @@ from course_lib.comm.requests import AllGather, AllReduce, AllToAll, Broadcast, 
 from course_lib.comm.schedule import Schedule
 
 
+def as_array(rank: int, op: str, x: object) -> np.ndarray:
+    """Return what a rank gives as an array of numbers, or raise a CourseError that names the rank.
+
+    >>> as_array(0, "AllReduce", [1, 2]).tolist()
+    [1, 2]
+    """
+    try:
+        array = np.asarray(x)
+    except (ValueError, TypeError):  # a ragged list
+        array = np.asarray(None)
+    if array.dtype.kind in "OSUMm":
+        raise CourseError(
+            _("Rank {r} gives {op} a {kind}; an array of numbers is expected.").format(
+                r=rank, op=op, kind=type(x).__name__
+            )
+        )
+    return array
+
+
 def carry_out(group: tuple[int, ...], requests: list, algorithm: str | None = None) -> tuple[list, Entry | None]:
     """Run the collective that the ranks of `group` ask for, in that order; nothing is logged where one rank is alone.
 
@@ -28,7 +47,10 @@ def carry_out(group: tuple[int, ...], requests: list, algorithm: str | None = No
     root = group.index(requests[0].root) if kind is Broadcast and requests[0].root in group else 0
     if kind is Broadcast and requests[0].root not in group:
         raise CourseError(_("Broadcast from rank {root}, which is not in its group.").format(root=requests[0].root))
-    arrays = [None if kind is Broadcast and r != root else np.asarray(q.x) for r, q in enumerate(requests)]
+    arrays = [
+        None if kind is Broadcast and i != root else as_array(group[i], kind.__name__, request.x)
+        for i, request in enumerate(requests)
+    ]
     shapes = {(a.shape, a.dtype) for a in arrays if a is not None}
     if len(shapes) > 1:
         shown = "; ".join(f"rank {r}: {a.shape} {a.dtype}" for r, a in zip(group, arrays) if a is not None)
@@ -57,7 +79,9 @@ def carry_out(group: tuple[int, ...], requests: list, algorithm: str | None = No
 
 def _all_to_all(group: tuple[int, ...], requests: list[AllToAll], algorithm: str | None) -> tuple[list, Entry | None]:
     n = len(group)
-    parts = [[np.asarray(part) for part in request.parts] for request in requests]
+    if any(not hasattr(request.parts, "__len__") or isinstance(request.parts, str) for request in requests):
+        raise CourseError(_("AllToAll needs a list of {n} parts, one per rank.").format(n=n))
+    parts = [[as_array(r, "AllToAll", part) for part in q.parts] for r, q in zip(group, requests)]
     for r, mine in zip(group, parts):
         if len(mine) != n:
             raise CourseError(
@@ -78,7 +102,7 @@ def _all_to_all(group: tuple[int, ...], requests: list[AllToAll], algorithm: str
             data[r, d, : part.size] = part.reshape(-1)
     schedule = _schedule("all_to_all", n, algorithm, 0)
     results = []
-    for r, received in enumerate(run(schedule, data.reshape(n, -1))):
+    for r, received in enumerate(run(schedule, data.reshape(n, n * most))):
         received = received.reshape(n, most)
         results.append([received[s, : parts[s][r].size].reshape(parts[s][r].shape) for s in range(n)])
     sizes = np.array([[part.nbytes for part in mine] for mine in parts])

@@ -1,12 +1,11 @@
 """Driver: runs one program per rank as a generator and plays the network between them, through proved schedules."""
 
 from collections.abc import Generator, Iterable, Sequence
-
-import numpy as np
+from inspect import GEN_CREATED, getgeneratorstate
 
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
-from course_lib.comm.collective import carry_out
+from course_lib.comm.collective import as_array, carry_out
 from course_lib.comm.requests import (
     COLLECTIVES,
     REQUESTS,
@@ -97,6 +96,14 @@ class _Rank:
                     r=self.number, kind=type(self.request).__name__, names=names
                 )
             )
+        for name in ("axis", "root", "to", "source"):
+            if hasattr(self.request, name):
+                whole(_("Rank {r}: {name}").format(r=self.number, name=name), getattr(self.request, name))
+        group = getattr(self.request, "group", None)
+        if group is not None and (isinstance(group, str) or not isinstance(group, Iterable)):
+            raise CourseError(
+                _("Rank {r}: group is {group!r}; ranks in a tuple are expected.").format(r=self.number, group=group)
+            )
 
 
 def _checked(programs: Sequence[Generator]) -> list[Generator]:
@@ -107,6 +114,10 @@ def _checked(programs: Sequence[Generator]) -> list[Generator]:
                 _(
                     "The program of rank {r} is a {kind}; a generator is expected: a function with a yield in it."
                 ).format(r=r, kind=type(program).__name__)
+            )
+        if getgeneratorstate(program) != GEN_CREATED:
+            raise CourseError(
+                _("The program of rank {r} has already begun; make a new generator for each play.").format(r=r)
             )
     if not programs:
         raise CourseError(_("There are no programs; one generator per rank is expected."))
@@ -151,7 +162,7 @@ def _pairs(ranks: list[_Rank], entries: list[Entry]) -> list[int]:
             and not receiver.received
             and receiver.request.source == sender.number
         ):
-            x = np.array(sender.request.x)
+            x = as_array(sender.number, type(sender.request).__name__, sender.request.x).copy()
             sender.sent, receiver.received, receiver.answer = True, True, x
             entries.append(Entry("send_recv", (sender.number, to), x.nbytes, float(x.nbytes), "direct"))
     went_on = []

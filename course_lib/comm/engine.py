@@ -57,6 +57,12 @@ def acts(schedule: Schedule, filled: NDArray[np.bool_] | None = None) -> Iterato
     `filled` (n_nodes · chunks,) is kept up to date if given.
 
     Errors: ScheduleError with the step, repeat, transfer, node and chunk.
+
+    >>> pair = Schedule.from_transfers("broadcast", 3, 1, [[(0, 1, 0, "copy")], [(2, 0, 0, "copy")]])
+    >>> [act.write.tolist() for act in acts(pair)]
+    Traceback (most recent call last):
+    ...
+    course_lib.comm.engine.ScheduleError: Step 1, transfer 0: rank 2 sends chunk 0, which it never had.
     """
     chunks, n_slots = schedule.chunks, schedule.n_nodes * schedule.chunks
     moves = sum(float(np.dot(step.count.astype(float), step.width)) for step in schedule.steps)
@@ -106,7 +112,11 @@ def _error(schedule: Schedule, text: str, i: int, k: int, moves: Moves, m: int, 
 
 
 def place(schedule: Schedule, step: int, repeat: int) -> str:
-    """Return "step 2" or "step 2, repeat 5", as sentences name a moment."""
+    """Return "Step 2" or "Step 2, repeat 5", as sentences name a moment.
+
+    >>> place(Schedule.from_transfers("broadcast", 2, 1, [[(0, 1, 0, "copy")]]), 0, 0)
+    'Step 0'
+    """
     if schedule.steps[step].repeats == 1:
         return _("Step {i}").format(i=step)
     return _("Step {i}, repeat {k}").format(i=step, k=repeat)
@@ -116,6 +126,13 @@ def carry(state: np.ndarray, act: Act, add: Callable[[np.ndarray, np.ndarray], n
     """Carry out one repeat on `state` (slots, …) in place: all reads first, then the writes.
 
     Several additions to one slot are done one after the other, in the order of the transfers.
+
+    >>> both = Schedule.from_transfers("reduce", 3, 1, [[(1, 0, 0, "add"), (2, 0, 0, "add")]])
+    >>> state = np.array([[1.0], [2.0], [4.0]])
+    >>> for act in acts(both):
+    ...     carry(state, act, np.add)
+    >>> state[:, 0].tolist()
+    [7.0, 2.0, 4.0]
     """
     payload, adds = state[act.read], act.moves.reduce
     if not adds.all():
@@ -139,12 +156,20 @@ def carry(state: np.ndarray, act: Act, add: Callable[[np.ndarray, np.ndarray], n
 
 
 def count_parts(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Add contributions, counted up to MANY, where they stay."""
+    """Add contributions, counted up to MANY, where they stay.
+
+    >>> count_parts(np.array([1, MANY]), np.array([1, 1])).tolist()
+    [2, 16384]
+    """
     return np.minimum(old + new, MANY)
 
 
 def first_state(schedule: Schedule) -> NDArray[np.int32]:
-    """Contributions in every slot at the start, shape (n_nodes · chunks, parts); switches start at zero."""
+    """Contributions in every slot at the start, shape (n_nodes · chunks, parts); switches start at zero.
+
+    >>> first_state(Schedule("all_gather", 2, 3, 2, ())).ravel().tolist()
+    [1, 0, 0, 1, 0, 0]
+    """
     own = initial_state(schedule.op, schedule.n_ranks, schedule.chunks, schedule.root)
     state = np.zeros((schedule.n_nodes * schedule.chunks, own.shape[2]), dtype=np.int32)
     state[: schedule.n_ranks * schedule.chunks] = own.reshape(-1, own.shape[2])
@@ -152,12 +177,18 @@ def first_state(schedule: Schedule) -> NDArray[np.int32]:
 
 
 def check_size(schedule: Schedule) -> None:
-    """Refuse a schedule whose proof would not fit in memory."""
+    """Refuse a schedule whose proof would not fit in memory.
+
+    >>> check_size(Schedule("all_reduce", 131072, 131072, 131072, ()))
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: A proof of this schedule needs 2,251,799,813,685,248 counts; at most 134,217,728 fit. Prove fewer ranks.
+    """
     parts = schedule.n_ranks if schedule.op in REDUCING else 1
     cells = schedule.n_nodes * schedule.chunks * parts
     if cells > MAX_CELLS:
         raise CourseError(
-            _(
-                "A proof of this schedule counts {cells:,} contributions; at most {most:,} fit. Prove fewer ranks."
-            ).format(cells=cells, most=MAX_CELLS)
+            _("A proof of this schedule needs {cells:,} counts; at most {most:,} fit. Prove fewer ranks.").format(
+                cells=cells, most=MAX_CELLS
+            )
         )

@@ -232,7 +232,7 @@ class Schedule:
             if not isinstance(parts, dict) or set(parts) != {*ARRAYS, "shift", "window"}:
                 raise CourseError(_("Step {i} in arrays needs: {keys}.").format(i=i, keys=", ".join(ARRAYS)))
             steps.append(Step(**parts))
-        return cls(*(arrays[key] for key in keys[:-1]), tuple(steps), name=str(arrays.get("name", "")), **extra)
+        return cls(*(arrays[key] for key in keys[:-1]), tuple(steps), name=str(arrays.get("name", ""))[:80], **extra)
 
     def __str__(self) -> str:
         plural = lambda n, word: f"{n} {word}" + ("" if n == 1 else "s")  # noqa: E731
@@ -267,7 +267,11 @@ def _listed(what: str, value: object) -> list:
 
 
 def blocks_of(op: str, n_ranks: int) -> int:
-    """Equal parts that a collective shares out: n² for all_to_all, n where ranks own shards, else 1."""
+    """Equal parts that a collective shares out: n² for all_to_all, n where ranks own shards, else 1.
+
+    >>> [blocks_of(op, 4) for op in ("all_to_all", "all_gather", "all_reduce")]
+    [16, 4, 1]
+    """
     if op == "all_to_all":
         return n_ranks * n_ranks
     return 1 if op in ("all_reduce", "broadcast", "reduce") else n_ranks

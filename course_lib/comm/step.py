@@ -18,7 +18,11 @@ MOST_REPEATS = 1 << 22
 
 
 def whole_array(name: str, value: object) -> IntArray:
-    """Return `value` as int64 (a number or a list), or raise a CourseError."""
+    """Return `value` as int64 (a number or a list), or raise a CourseError.
+
+    >>> whole_array("src", [0, 1.0])
+    array([0, 1])
+    """
     array = np.asarray(value)
     if array.size == 0 and array.dtype.kind in "fiu":
         return array.astype(np.int64).reshape(-1)

@@ -139,6 +139,14 @@ def test_what_was_sent_is_a_copy():
         ((Send(1.0, 5), None), "at most 1"),
         ((Broadcast(1.0, root=7), Broadcast(1.0, root=7)), "not in its group"),
         ((np.ones(2), None), "Rank 0 yields a ndarray"),
+        ((AllReduce("many"), AllReduce("many")), "Rank 0 gives AllReduce a str"),
+        ((AllReduce([[1], [1, 2]]), AllReduce(1)), "Rank 0 gives AllReduce a list"),
+        ((AllReduce(None), AllReduce(1)), "Rank 0 gives AllReduce a NoneType"),
+        ((Send(None, 1), Recv(0)), "Rank 0 gives Send a NoneType"),
+        ((AllGather(1.0, axis=[0]), AllGather(1.0)), "Rank 0: axis"),
+        ((AllReduce(1.0, group=1), AllReduce(1.0)), "ranks in a tuple"),
+        ((AllToAll(3), AllToAll(3)), "a list of 2 parts"),
+        ((Recv("left"), None), "Rank 0: source"),
     ],
 )
 def test_mismatches_say_who_waits_for_what(requests, said):
@@ -164,3 +172,31 @@ def test_the_algorithm_changes_the_bytes_but_not_the_answer(algorithm):
     results, log = play(each(program, 4), algorithm=algorithm)
     np.testing.assert_allclose(results[3], np.arange(16.0) * 6)
     assert log.entries[0].algorithm == algorithm
+
+
+def test_empty_parts_are_no_trouble():
+    def program(rank):
+        return (yield AllToAll([np.zeros(0), np.zeros(0)]))
+
+    results, log = play(each(program, 2))
+    assert [part.size for part in results[0]] == [0, 0]
+    assert log.message_B() == 0
+
+
+def test_a_generator_cannot_be_played_twice():
+    def program(rank):
+        return (yield AllReduce(rank))
+
+    programs = each(program, 2)
+    play(programs)
+    with pytest.raises(CourseError, match="already begun"):
+        play(programs)
+
+
+def test_an_error_in_a_program_comes_out_as_it_is():
+    def program(rank):
+        yield AllReduce(rank)
+        raise NotImplementedError
+
+    with pytest.raises(NotImplementedError):
+        play(each(program, 2))
