@@ -1,4 +1,4 @@
-"""`interconnect bundle`: the class archive, the course without solutions, instructor pages and tests; the same bytes each time."""
+"""`interconnect bundle`: the archive for a class, without solutions, instructor pages and tests; the same bytes each time."""
 
 import argparse
 import subprocess

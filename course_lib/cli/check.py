@@ -1,4 +1,4 @@
-"""`interconnect check FILE.ipynb …`: run copies of hand-ins in a clean kernel and print the verdicts; 0 only if all is right."""
+"""`interconnect check FILE.ipynb …`: run copies in a clean kernel and print the verdicts; 0 only if all is right."""
 
 import argparse
 import json
@@ -36,5 +36,5 @@ def run(args: argparse.Namespace) -> int:
             print(rehearse.report(result), flush=True)
         status = max(status, 0 if result.passed else 1)
     if args.json:
-        print(json.dumps(reports, ensure_ascii=False, indent=1))
+        print(json.dumps(reports, indent=1))
     return status

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the table; the status is 0 whatever the verdicts are."""
     rows, skipped = table(args.exercise)
     if args.json:
-        print(json.dumps({"questions": rows, "unreadable_lines": skipped}, ensure_ascii=False, indent=1))
+        print(json.dumps({"questions": rows, "unreadable_lines": skipped}, indent=1))
         return 0
     words = {"correct": _("correct"), "not yet": _("not yet"), NOT_ATTEMPTED: _("not attempted")}
     number = ""

@@ -1,4 +1,4 @@
-"""Two steps added to nbgrader's own: stubs that let Run All reach the end, and graded cells that are put right before grading."""
+"""Two steps added to nbgrader's own: stubs that let Run All reach the end, and graded cells put right before grading."""
 
 import json
 import re

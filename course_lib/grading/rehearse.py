@@ -1,4 +1,4 @@
-"""Runs a copy of an exercise in a clean kernel, as a grader would, and reads the verdicts: what you see is what will be marked."""
+"""Runs a copy of an exercise in a clean kernel, as a grader would, and reads the verdicts and what is odd about the file."""
 
 import json
 import os

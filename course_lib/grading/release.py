@@ -1,4 +1,4 @@
-"""Generates exercises/ from solutions/ with nbgrader, the same bytes every time: `python -m course_lib.grading.release [--check]`."""
+"""Generates exercises/ from solutions/: `python -m course_lib.grading.release [--check]`, the same bytes every time."""
 
 import argparse
 import ast

@@ -33,6 +33,7 @@ ADD = Question(
     misconceptions=(
         Misconception("times", lambda a, b: a * b, "You multiply."),
         Misconception("minus", lambda a, b: a - b, "You subtract."),
+        Misconception("one more", lambda a, b: a + b + 1, "You count one too many."),
     ),
     withholds=("course_lib.links",),
     seconds=0.4,
@@ -101,8 +102,10 @@ def test_a_misconception_is_named_and_a_counter_example_given():
 
 
 def test_a_coincidence_at_one_input_names_no_misconception():
-    verdict = judged(ADD, lambda a, b: a - b if np.ndim(a) else 77.0)
+    # At the smallest input, 0 and 0, this is what "one more" answers; elsewhere it is not.
+    verdict = judged(ADD, lambda a, b: 1.0 if np.ndim(a) == 0 and a == b == 0 else a - b)
     assert verdict.misconceptions == ()
+    assert judged(ADD, lambda a, b: a + b + 1).misconceptions == ("one more",)
 
 
 def test_a_failing_function_is_told_with_its_line():
