@@ -145,7 +145,7 @@ def _block(h: int, m: int, radix: int, ratio: float, attach: str, levels: int | 
     """Return (hosts under one leaf or set of rail leaves, leaves of the set)."""
     if attach == "rail" and levels == 1:
         return min(h, radix), m
-    if h * (1 if attach == "rail" else m) <= radix and (attach == "leaf" or m == 1):
+    if levels in (None, 1) and h * m <= radix and (attach == "leaf" or m == 1):
         return h, 1  # one switch holds everything
     ports = math.floor(radix * ratio / (1 + ratio) + 1e-9)  # down ports that leave enough for the uplinks
     ports = min(ports, radix - 1)

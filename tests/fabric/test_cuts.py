@@ -3,6 +3,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
 from course_lib.fabric.cuts import aggregate_Bps, bisection_Bps, cut_Bps, direct_links, pair_matrix_Bps
@@ -109,3 +111,18 @@ def test_the_matrix_of_a_switched_box_is_flat_and_symmetric():
     assert matrix.shape == (72, 72)
     assert np.ptp(matrix.compressed()) < 1
     assert (matrix == matrix.T).all()
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_largest_flow_is_the_smallest_of_all_cuts(data):
+    n, k = 4, data.draw(st.integers(1, 5))
+    vertex, width = st.integers(0, n + k - 1), st.integers(1, 9)
+    drawn = data.draw(st.lists(st.tuples(vertex, vertex, width), min_size=4, max_size=30))
+    cables = [(a, b, "nvlink", float(w), 0, 1, True) for a, b, w in drawn if a != b]
+    t = assemble("random", [("gpu", 0)] * n + [("nvswitch", 0)] * k, cables)
+    least = np.inf
+    for switches in itertools.product((False, True), repeat=k):
+        inside = np.array([True, True, False, False, *switches])
+        least = min(least, t.bandwidth_Bps[inside[t.src] & ~inside[t.dst]].sum())
+    assert (cut_Bps(t, [0, 1]) or 0) == pytest.approx(least)

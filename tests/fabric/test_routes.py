@@ -157,3 +157,15 @@ def test_bad_pairs_are_refused_in_words():
     with pytest.raises(CourseError, match="No path in apart leads from gpu 0 to gpu 1"):
         routes(apart, 0, 1)
     assert len(routes(apart, 0, 1, missing="empty").first) == 0
+
+
+def test_a_network_without_a_plan_hashes_spreads_and_has_a_table_too():
+    paths_up = [(0, 2, "pcie", 60e9, 0, 1), (1, 3, "pcie", 60e9, 0, 1)]
+    fabric = [(nic, leaf, "ib", 50e9, 1e-6, 1) for nic in (2, 3) for leaf in (4, 5, 6)]
+    t = assemble("three ways", [("gpu", 0), ("gpu", 1), ("nic", 0), ("nic", 1), *[("leaf", -1)] * 3], paths_up + fabric)
+    assert routes(t, 0, 1, "adaptive").share.round(3).tolist() == [1, 0.333, 0.333, 0.333, 0.333, 0.333, 0.333, 1]
+    ways = [tuple(routes(t, 0, 1, "hashed", seed).first.tolist()) for seed in range(60)]
+    assert len(set(ways)) == 3
+    assert all(len(way) == 4 for way in ways)
+    assert min(ways.count(way) for way in set(ways)) > 8
+    assert len(routes(t, 0, 1, "fixed").first) == 4

@@ -77,16 +77,18 @@ def test_bisection_is_the_least_cut_of_all_halves_by_hosts(n_hosts, attach, rati
     assert bisection_Bps(t) == pytest.approx(least)
 
 
-def test_oversubscription_divides_what_leaves_a_leaf_exactly():
-    for ratio in (1.0, 2.0, 3.0, 7.0):
-        t = cluster(build("hgx-h100", merged=True), 128, oversubscription=ratio)
-        net = t.plan.net
-        src, dst = shift(1024, net.hosts_per_block * 8)
-        across = np.flatnonzero(src // (net.hosts_per_block * 8) != dst // (net.hosts_per_block * 8))
-        rate = max_min_rates(t, routes(t, src, dst))
-        if 128 % net.hosts_per_block == 0:
-            assert rate[across] == pytest.approx(50e9 / ratio)
-    assert bisection_Bps(cluster(HOST, 128, nics_per_host=4)) == pytest.approx(64 * 4 * 50e9)
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0])
+@pytest.mark.parametrize("attach", ["rail", "leaf"])
+def test_oversubscription_divides_what_leaves_a_leaf_exactly(ratio, attach):
+    block = clos(4096, 8, oversubscription=ratio, attach=attach, radix=64, levels=3).hosts_per_block
+    t = cluster(build("hgx-h100", merged=True), 6 * block, oversubscription=ratio, attach=attach)
+    net = t.plan.net
+    assert net.hosts_per_block == block
+    ports = block * (1 if attach == "rail" else 8)
+    assert net.uplinks * ratio >= ports - 1e-9 > (net.uplinks - 1) * ratio
+    rate = max_min_rates(t, routes(t, *shift(t.n_gpus, 8 * block)))
+    assert rate == pytest.approx(min(50e9, 50e9 / ratio))
+    assert bisection_Bps(t) == pytest.approx(t.n_gpus / 2 * min(50e9, 50e9 / ratio))
 
 
 def test_the_table_of_fixed_routes_is_non_blocking_for_shifts():
