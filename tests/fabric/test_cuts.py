@@ -126,3 +126,11 @@ def test_the_largest_flow_is_the_smallest_of_all_cuts(data):
         inside = np.array([True, True, False, False, *switches])
         least = min(least, t.bandwidth_Bps[inside[t.src] & ~inside[t.dst]].sum())
     assert (cut_Bps(t, [0, 1]) or 0) == pytest.approx(least)
+
+
+def test_a_first_path_in_the_way_of_two_others_is_taken_back():
+    a, b, c, d, e = range(2, 7)
+    ways = [(0, a), (0, b), (a, c), (b, c), (c, 1), (a, d), (d, e), (e, 1)]
+    cables = [(p, q, "nvlink", 1.0, 0, 1, True) for p, q in ways]
+    t = assemble("two ways", [("gpu", 0), ("gpu", 0), *[("nvswitch", 0)] * 5], cables)
+    assert cut_Bps(t, [0]) == 2.0
