@@ -13,7 +13,7 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.fabric.clusterroutes import ClusterPlan
 from course_lib.fabric.routes import Routes, routes
-from course_lib.fabric.topology import Topology, ends, links_of
+from course_lib.fabric.topology import OWN_KINDS, Topology, ends, links_of
 from course_lib.fabric.torus import TorusPlan, torus_bisection_links
 
 MAX_HALVES = 200_000
@@ -79,11 +79,15 @@ def bisection_Bps(topology: Topology, kinds: Iterable[str] | None = None) -> flo
 def aggregate_Bps(topology: Topology, kinds: Iterable[str] | None = None) -> float:
     """Return what all GPUs together can send over their own links, one direction ("130 TB/s" is both directions of this).
 
+    Without `kinds`: NVLink, Infinity Fabric or torus links where GPUs have them, else the machine's main links.
+
     >>> from course_lib.fabric.registry import build
     >>> 2 * aggregate_Bps(build("nvl72-gb200")) / 1e12
     129.6
     """
-    counted = links_of(topology, topology.main_kinds if kinds is None else kinds)
+    if kinds is None:
+        kinds = [k for k in OWN_KINDS if k in topology.main_kinds] or topology.main_kinds
+    counted = links_of(topology, kinds)
     return float(topology.bandwidth_Bps[counted & (topology.kind[topology.src] == 0)].sum())
 
 

@@ -22,6 +22,7 @@ def pcie_tree(
     drawn_below: bool | None = None,
     bandwidth_Bps: float | None = None,
     socket_Bps: float | None = None,
+    main_kinds: tuple[str, ...] | None = None,
 ) -> Topology:
     """Return a server: GPUs and cards spread evenly over PCIe switches, the switches over the sockets.
 
@@ -39,6 +40,7 @@ def pcie_tree(
         drawn_below: draw the host side below the GPUs; None: where there are NVSwitches above.
         bandwidth_Bps: one direction of a slot; None: the line rate of the generation after coding.
         socket_Bps: one direction between two sockets; None: as much as one slot (assumed; it shows who shares it).
+        main_kinds: link kinds that cuts count; None: the GPUs' own cables, or PCIe where they have none.
 
     Raises:
         CourseError: counts that are not whole or not positive.
@@ -87,7 +89,7 @@ def pcie_tree(
             cables.append((up[s], root, "pcie", slot, hop_s("pcie-switched"), 1))
     between = slot if socket_Bps is None else socket_Bps
     cables += [(cpu[a], cpu[b], "smp", between, hop_s("smp"), 1) for a in range(sockets) for b in range(a + 1, sockets)]
-    main = tuple(dict.fromkeys(c[2] for c in own_cables)) or ("pcie", "smp")
+    main = main_kinds or tuple(dict.fromkeys(c[2] for c in own_cables)) or ("pcie", "smp")
     return assemble(name, vertices, cables, main_kinds=main)
 
 
@@ -111,4 +113,4 @@ def bridged_pairs(
     if n % 2:
         raise CourseError(_("n_gpus is {n}; bridges join cards two by two, so it has to be even.").format(n=n))
     bridges = [(a, a + 1, "nvlink", bandwidth_Bps, hop_s("nvlink"), links_per_pair) for a in range(0, n, 2)]
-    return pcie_tree(name, n, own_cables=bridges, generation=generation, **tree)
+    return pcie_tree(name, n, own_cables=bridges, generation=generation, main_kinds=("nvlink", "pcie", "smp"), **tree)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
-from course_lib.fabric.topology import Topology, ends, links_of, vertex_name
+from course_lib.fabric.topology import NETWORK_KINDS, OWN_KINDS, Topology, ends, links_of, vertex_name
 
 CHOICES = ("fixed", "hashed", "adaptive")
 
@@ -191,7 +191,7 @@ def _tiers(topology: Topology) -> list[tuple[NDArray, NDArray, NDArray]]:
         )
     gpu, forwards = topology.kind == 0, np.ones(topology.n_vertices, bool)
     forwards[gpu] = topology.gpus_forward
-    own = links_of(topology, ("nvlink", "xgmi", "ici"))
+    own = links_of(topology, OWN_KINDS)
     tiers = []
     for links in (own, np.ones(topology.n_links, bool)):
         if links.any():
@@ -314,7 +314,7 @@ def _split(topology: Topology, src, dst, pair, link, depth, choice, seed) -> tup
             else dst[pair[begins]]
         )
         chosen = begins + (number % size.astype(number.dtype)).astype(np.int64)
-        keep = ~np.isin(topology.link_kind[link], [6, 7])
+        keep = ~links_of(topology, NETWORK_KINDS)[link]
         keep[chosen] = True
         weight[~keep] = 0
     total = np.bincount(at, weights=weight, minlength=0)

@@ -24,6 +24,7 @@ from course_lib.base.language import _
 VERTEX_KINDS = ("gpu", "nvswitch", "pcie-switch", "cpu", "nic", "leaf", "spine", "core")
 LINK_KINDS = ("pcie", "smp", "nvlink", "c2c", "xgmi", "ici", "ib", "eth")
 NETWORK_KINDS = ("ib", "eth")
+OWN_KINDS = ("nvlink", "xgmi", "ici")  # links that GPUs have to each other; routes prefer them
 LEVEL_OF_KIND = (0.0, 2.0, 1.0, 2.0, 1.5, 3.0, 4.0, 5.0)
 
 

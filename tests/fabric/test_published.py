@@ -121,3 +121,14 @@ def test_latency_from_gpu_to_gpu_under_one_leaf_is_the_measured_one():
     near, far = routes(t, [0, 0], [8, 8 * 40]).latency_s
     assert near == pytest.approx(value("ib-edr", "latency_s"))
     assert far > near
+
+
+def test_bridged_pairs_meet_over_pcie_only():
+    # Four A100 PCIe in pairs were measured at 25 GB/s together, a pair alone at 193: one hop of PCIe in the ring.
+    t = build("a100-pcie-bridged")
+    slot = value("pcie4", "line_Bps")
+    assert bisection_Bps(t) == pytest.approx(slot)
+    assert aggregate_Bps(t) == pytest.approx(4 * 300e9)
+    matrix = pair_matrix_Bps(t)
+    assert matrix[0].tolist() == pytest.approx([None, 300e9, slot, slot])
+    assert aggregate_Bps(build("superpod-h100")) == pytest.approx(1024 * 450e9)
