@@ -182,13 +182,13 @@ def check_size(schedule: Schedule) -> None:
     >>> check_size(Schedule("all_reduce", 131072, 131072, 131072, ()))
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: A proof of this schedule needs 2,251,799,813,685,248 counts; at most 134,217,728 fit. Prove fewer ranks.
+    course_lib.base.errors.CourseError: Its proof needs 2,251,799,813,685,248 counts; at most 134,217,728 fit. Prove fewer ranks.
     """
     parts = schedule.n_ranks if schedule.op in REDUCING else 1
     cells = schedule.n_nodes * schedule.chunks * parts
     if cells > MAX_CELLS:
         raise CourseError(
-            _("A proof of this schedule needs {cells:,} counts; at most {most:,} fit. Prove fewer ranks.").format(
+            _("Its proof needs {cells:,} counts; at most {most:,} fit. Prove fewer ranks.").format(
                 cells=cells, most=MAX_CELLS
             )
         )

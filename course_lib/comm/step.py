@@ -23,13 +23,19 @@ def whole_array(name: str, value: object) -> IntArray:
     >>> whole_array("src", [0, 1.0])
     array([0, 1])
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):  # a ragged list
+        array = np.asarray(None)
     if array.size == 0 and array.dtype.kind in "fiu":
         return array.astype(np.int64).reshape(-1)
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu" or array.ndim > 1:
+    whole_floats = (
+        array.dtype.kind == "f" and bool((np.abs(array) <= MOST).all()) and bool((array == np.floor(array)).all())
+    )
+    if array.ndim > 1 or not (array.dtype.kind in "iu" or whole_floats):
         raise CourseError(_("{name} of a step has to be a list of whole numbers.").format(name=name))
+    if array.dtype.kind == "u" and int(array.max(initial=0)) > MOST:
+        raise CourseError(_("{name} of a step can be at most {most}.").format(name=name, most=MOST))
     return array.astype(np.int64, copy=True)
 
 
@@ -64,8 +70,15 @@ class Step:
 
     def __post_init__(self) -> None:
         given = {name: whole_array(name, getattr(self, name)) for name in ARRAYS if name != "reduce"}
-        reduce = np.asarray(self.reduce)
-        if reduce.dtype != np.bool_ and not (reduce.dtype.kind in "iu" and np.isin(reduce, (0, 1)).all()):
+        try:
+            reduce = np.asarray(self.reduce)
+        except (ValueError, TypeError):
+            reduce = np.asarray(None)
+        if reduce.size == 0:
+            reduce = reduce.astype(np.bool_)
+        if reduce.ndim > 1 or (
+            reduce.dtype != np.bool_ and not (reduce.dtype.kind in "iu" and np.isin(reduce, (0, 1)).all())
+        ):
             raise CourseError(_("reduce of a step has to be True (add) or False (replace) for each transfer."))
         given["reduce"] = reduce.astype(np.bool_)
         lengths = {name: array.size for name, array in given.items() if array.ndim}
