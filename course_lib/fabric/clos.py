@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.fabric.routes import mix
+from course_lib.fabric.runs import mix
 
 ATTACHES = ("rail", "leaf")
 USUAL_RADIX = (64, 128, 256)

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.fabric.clos import Clos, Place, climb
-from course_lib.fabric.routes import Routes, gather, plan_routes, searched
+from course_lib.fabric.routes import plan_routes
+from course_lib.fabric.runs import Routes, gather
+from course_lib.fabric.search import searched
 from course_lib.fabric.topology import Topology
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.fabric.rates import hop_s
-from course_lib.fabric.routes import Routes, gather, mix, plan_routes
+from course_lib.fabric.routes import plan_routes
+from course_lib.fabric.runs import Routes, gather, mix
 from course_lib.fabric.topology import LINK_KINDS, Topology
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from course_lib.base.errors import CourseError
 from course_lib.fabric.pcietree import pcie_tree
 from course_lib.fabric.registry import build, names
-from course_lib.fabric.routes import CHOICES, mix, routes
+from course_lib.fabric.routes import CHOICES, routes
+from course_lib.fabric.runs import mix
 from course_lib.fabric.sharing import loads
 from course_lib.fabric.topology import assemble, link_name, vertices_of
 from tests.fabric.checks import all_gpu_pairs, assert_conserved
