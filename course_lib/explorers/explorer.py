@@ -29,8 +29,6 @@ import contextlib
 import html
 import inspect
 import io
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,9 +37,11 @@ import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.explorers import answers, page
+from course_lib.explorers import page
 from course_lib.explorers.controls import Control, Stepper
+from course_lib.explorers.frontend import live_or_note
 from course_lib.explorers.merge import Merger
+from course_lib.explorers.predict import Predict
 from course_lib.figures.show import MIMETYPE, bundle, meta_of, spec, table_html, title_of
 from course_lib.figures.theme import theme, themed
 
@@ -86,7 +86,7 @@ class Explorer:
         _check_names(compute, controls)
         self._compute, self._draw, self._equation, self._sentence = compute, draw, equation, sentence
         self._controls = controls
-        self.guess = guess
+        self.question, self.guess = question, guess
         self.figure: go.Figure | None = None
         self.message = ""
         self.stale = False
@@ -95,7 +95,6 @@ class Explorer:
         self._quiet = False
         self._merger = Merger(self._update)
         self._build(question)
-        self._lock()
         self._update()
 
     # What the learner sees
@@ -129,63 +128,30 @@ class Explorer:
         body.add_class("ic-body")
         foot = widgets.HBox(list(buttons.values()))
         foot.add_class("ic-foot")
-        rows = [
-            widgets.HTML(page.style(page.CSS + page.LIVE_CSS) + page.block("question", question)),
-            self._guess_row(),
-            body,
-        ]
-        rows += [self._note, self._said, foot, *self._more.values(), self._aloud]
-        self.widget = widgets.VBox([row for row in rows if row is not None])
+        asked = page.style(page.CSS + page.LIVE_CSS) + page.block("question", question)
+        rest = [self._note, self._said, foot, *self._more.values(), self._aloud]
+        self.widget = widgets.VBox([widgets.HTML(asked), *self._ask(), body, *rest])
         self.widget.add_class("ic-explorer")
 
-    def _guess_row(self) -> widgets.Widget | None:
+    def _ask(self) -> list[widgets.Widget]:
+        """Return the row of the guess; the controls are locked until there is one (one that was kept earlier opens them)."""
+        self.asked = None
         if self.guess is None:
-            return None
-        self._guess_box = widgets.Text(description=self.guess.question, placeholder=f"… {self.guess.unit}".strip())
-        self._guess_button = widgets.Button(
-            description=_("commit"), button_style="", tooltip=_("keep this guess and open the controls")
-        )
-        self._guess_said = widgets.HTML()
-        self._guess_button.on_click(lambda _button: self.commit(self._guess_box.value))
-        self._guess_box.on_submit(lambda _box: self.commit(self._guess_box.value)) if hasattr(
-            self._guess_box, "on_submit"
-        ) else None
-        row = widgets.HBox([self._guess_box, self._guess_button, self._guess_said])
-        row.add_class("ic-guess")
-        return row
+            return []
+        wait = _("The controls open when you commit to a guess.")
+        self._lock(True)
+        g = self.guess
+        self.asked = Predict(g.id, g.question, g.unit, g.truth, opened=lambda: self._lock(False), waiting=wait)
+        return [self.asked.row]
 
-    def _lock(self) -> None:
-        """Lock the controls until there is a guess; one that was kept earlier opens them."""
-        if self.guess is None:
-            return
-        before = answers.kept(self.guess.id)
-        if before is not None:
-            self._guess_box.value = str(before.get("text", ""))
-            self._opened(before["value"])
-            return
+    def _lock(self, locked: bool) -> None:
         for widget in self._widgets.values():
-            widget.disabled = True
-        self._guess_said.value = html.escape(_("The controls open when you commit to a guess."))
+            widget.disabled = locked
 
     def commit(self, text: str) -> None:
-        """Keep a guess, compare it with the model and open the controls; what cannot be read is said beside the box."""
-        try:
-            value = answers.read(text, self.guess.unit)
-        except CourseError as error:
-            self._guess_said.value = html.escape(str(error))
-            return
-        answers.keep(self.guess.id, value, text, self.guess.unit)
-        self._opened(value)
-
-    def _opened(self, value: float) -> None:
-        self._guess_box.disabled = self._guess_button.disabled = True
-        for widget in self._widgets.values():
-            widget.disabled = False
-        said = _("You said {guess}.").format(guess=answers.say(value, self.guess.unit))
-        if self.guess.truth is not None:
-            with contextlib.suppress(CourseError):
-                said = answers.verdict(value, float(self.guess.truth()), self.guess.unit)
-        self._guess_said.value = f"<b>{html.escape(said)}</b>"
+        """Commit a guess as the learner would."""
+        if self.asked is not None:
+            self.asked.commit(text)
 
     # What happens on a change
 
@@ -308,35 +274,16 @@ class Explorer:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        live, note = _front_end()
-        first = f'<div class="ic-snapshot">{html.escape(note)}</div>' if note else page.snapshot_note()
+        live, note = live_or_note()
+        first = page.snapshot_note(self.question, note)
         display({"text/html": first, "text/plain": note or _("An explorer: run this cell to make it live.")}, raw=True)
         if live:
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
             display(
-                {"application/vnd.jupyter.widget-view+json": view, "text/html": "<span></span>", "text/plain": ""},
+                {page.WIDGET_VIEW: view, "text/html": "<span></span>", "text/plain": ""},
                 raw=True,
             )
         display(self.snapshot(), raw=True)
-
-
-def _front_end() -> tuple[bool, str]:
-    """Return whether widgets can be shown, and a note where they cannot; Colab is asked to allow them."""
-    if os.environ.get("INTERCONNECT_STATIC"):
-        return False, _("INTERCONNECT_STATIC is set: explorers are shown as pictures.")
-    if "COLAB_RELEASE_TAG" not in os.environ and "google.colab" not in sys.modules:
-        return True, ""
-    try:
-        from google.colab import output
-
-        output.enable_custom_widget_manager()
-    except Exception:
-        return False, _(
-            "Colab does not show this explorer's controls here: this is a picture. In JupyterLab (make lab) it is live."
-        )
-    return True, _(
-        "Colab: widgets were switched on for this notebook. If the controls do not appear, run the course in JupyterLab (make lab)."
-    )
 
 
 def _check_names(compute: Callable, controls: dict[str, Control]) -> None:

@@ -5,6 +5,8 @@ import re
 
 from course_lib.base.language import _
 
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
 # JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
 CSS = """
 .ic-explorer {container-type:inline-size;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
@@ -78,7 +80,7 @@ LIVE_CSS = """
   {display:none}
 """
 DEAD_CSS = """
-.jp-OutputArea:has(.ic-snapshot)>.jp-OutputArea-child:has(>.jp-OutputArea-output.jupyter-widgets:not(:has(*))) {display:none}
+.jp-OutputArea:has(.ic-snapshot)>.jp-OutputArea-child:has(>.jp-OutputArea-output.jupyter-widgets) {display:none}
 .ic-snapshot {border-left:4px solid #E69F00;padding:4px 12px;margin:6px 0}
 """
 
@@ -130,9 +132,14 @@ def message(title: str, text: str) -> str:
     return f'<div class="ic-message" role="alert"><b>{html.escape(title, quote=False)}</b> {html.escape(text, quote=False)}</div>'
 
 
-def snapshot_note() -> str:
-    """Return what stands in the saved notebook over the picture, for a reader without a kernel."""
-    text = _(
-        "This is a snapshot of an explorer. Run this cell to make it live; in VS Code and other editors the sliders need a kernel, too."
+def snapshot_note(question: str = "", note: str = "") -> str:
+    """Return what stands in the saved notebook over the picture, for a reader without a kernel.
+
+    >>> "Run this cell" in snapshot_note("How far?")
+    True
+    """
+    text = note or _(
+        "A snapshot of an explorer. Run this cell to make it live (in VS Code and other editors, too, it needs a running kernel)."
     )
-    return f'{style(DEAD_CSS)}<div class="ic-snapshot">{html.escape(text, quote=False)}</div>'
+    asked = f"<b>{html.escape(question, quote=False)}</b><br>" if question else ""
+    return f'{style(DEAD_CSS)}<div class="ic-snapshot">{asked}{html.escape(text, quote=False)}</div>'
