@@ -20,8 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", help=_("a name from --list-systems, or the path of a TOML file"))
     parser.add_argument("--ranks", help=_("ranks, one GPU each"))
     parser.add_argument("--hosts", help=_("hosts they are spread over evenly (as few as hold them)"))
-    parser.add_argument("--size", nargs="+", help=_("bytes as nccl-tests counts them: 1GiB, 64MiB, 1048576; several are fine"))
-    parser.add_argument("--algorithm", help=_("force one: ring, tree, halving-doubling, direct, in-network, hierarchical-ring, …"))
+    parser.add_argument(
+        "--size", nargs="+", help=_("bytes as nccl-tests counts them: 1GiB, 64MiB, 1048576; several are fine")
+    )
+    parser.add_argument(
+        "--algorithm", help=_("force one: ring, tree, halving-doubling, direct, in-network, hierarchical-ring, …")
+    )
     parser.add_argument("--protocol", help=_("force one: LL, LL128 or Simple"))
     parser.add_argument("--ideal", action="store_true", help=_("α–β of the system alone, no fitted constants"))
     parser.add_argument("--json", action="store_true", help=_("print JSON: one object, or a list for several sizes"))
@@ -32,7 +36,12 @@ def run(args: argparse.Namespace) -> int:
     """Print a prediction; return 0, or raise a CourseError that the command line turns into a sentence and status 2."""
     if args.list_systems:
         return _list_systems(args.json)
-    wanted = (("op", _("a collective, such as all_reduce")), ("system", "--system"), ("ranks", "--ranks"), ("size", "--size"))
+    wanted = (
+        ("op", _("a collective, such as all_reduce")),
+        ("system", "--system"),
+        ("ranks", "--ranks"),
+        ("size", "--size"),
+    )
     missing = [word for name, word in wanted if getattr(args, name) is None]
     if missing:
         raise CourseError(_("Missing: {what}.").format(what=", ".join(missing)))
@@ -93,7 +102,9 @@ def in_words(made: list[Prediction], name: str) -> str:
     """Return a table of predictions and a sentence about the last."""
     last = made[-1]
     lines = [
-        _("{op} on {name}: {n} ranks on {hosts} hosts").format(op=last.op, name=name, n=last.n_ranks, hosts=last.n_hosts),
+        _("{op} on {name}; ranks: {n}, hosts: {hosts}").format(
+            op=last.op, name=name, n=last.n_ranks, hosts=last.n_hosts
+        ),
         "",
         f"{_('size'):>12} {_('time'):>12} {_('algbw'):>12} {_('busbw'):>12}  {_('algorithm, protocol'):28} {_('bottleneck')}",
     ]
@@ -129,7 +140,12 @@ def _list_systems(as_data: bool) -> int:
         out = s.scale_out
         net = _("{n} cards of {rate}").format(n=out.nics_per_host, rate=say_rate(out.bandwidth_Bps)) if out else ""
         text = _("{name:16} {g} × {gpu}, {kind} of {rate} a GPU; {net}").format(
-            name=s.name, g=s.gpus_per_domain, gpu=s.gpu, kind=s.scale_up.kind, rate=say_rate(s.scale_up.bandwidth_Bps), net=net
+            name=s.name,
+            g=s.gpus_per_domain,
+            gpu=s.gpu,
+            kind=s.scale_up.kind,
+            rate=say_rate(s.scale_up.bandwidth_Bps),
+            net=net,
         )
         sys.stdout.write(text + "\n")
     return 0

@@ -44,7 +44,8 @@ def form(op: str, algorithm: str, n_ranks: int, *, pieces: int = 1) -> Form:
         CourseError: unknown names, or a rank count that has no closed form (halving–doubling off powers of two).
 
     Validity: full-duplex links; a barrier after each step. With pieces, the first and last repeats of in-network all-reduce
-    carry fewer bytes than its steady ones; the form counts them exactly. From a rank to the switch is half a latency. The double binary tree has none here: its repeats
+    carry fewer bytes than its steady ones; the form counts them exactly. From a rank to the switch
+    is half a latency. The double binary tree has none here: its repeats
     differ at the start and the end, so it is stepped.
     Sources: Thakur, Rabenseifner and Gropp (2005); Patarasu and Yuan (2009).
 
@@ -71,9 +72,9 @@ def form(op: str, algorithm: str, n_ranks: int, *, pieces: int = 1) -> Form:
     if name == "halving-doubling":
         if n & (n - 1):
             raise CourseError(
-                _("Halving–doubling has its closed form on powers of two; {n} ranks fold first: step the schedule.").format(
-                    n=n
-                )
+                _(
+                    "Halving–doubling has its closed form on powers of two; {n} ranks fold first: step the schedule."
+                ).format(n=n)
             )
         return Form(laps * log, laps * share)
     if name == "direct":

@@ -45,16 +45,16 @@ UP = (
 )
 #: Between domains.
 NET = (
-    Constant("net_launch_us", 6.0, 0.7, "µs more to start once the network takes part"),
+    Constant("net_launch_us", 4.0, 0.7, "µs more to start once the network takes part"),
     Constant("net_ring", 0.5, 1.0, "one step of a ring, in latencies of the network"),
     Constant("net_tree", 1.0, 0.7, "one level of a tree, in latencies of the network"),
     Constant("net_peer", 0.3, 1.0, "one more peer to talk to, in latencies of the network"),
     Constant("net_eff", 0.92, 0.2, "of the cards' bandwidth, what collectives use"),
     Constant("net_p2p_eff", 0.92, 0.4, "of the cards' bandwidth, what sends and receives use"),
-    Constant("net_kappa", 0.5, 0.5, "filling of the pipeline, Simple"),
+    Constant("net_kappa", 0.5, 0.3, "filling of the pipeline, Simple"),
     Constant("net_ll_rate", 0.25, 0.7, "of the bulk rate, what LL reaches"),
     Constant("net_bulk_latency", 2.0, 0.7, "latency of Simple over that of LL"),
-    Constant("net_ll_kappa", 0.5, 0.7, "filling of LL against Simple"),
+    Constant("net_ll_kappa", 1.5, 1.0, "filling of LL against Simple"),
     Constant("net_pair", 0.95, 0.25, "of the factor two that a tree gains between two domains, what is seen"),
 )
 #: Families that start elsewhere: {family: {constant: (start, spread)}}.

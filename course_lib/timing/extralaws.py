@@ -47,7 +47,11 @@ def forced_laws(
     little = kappa * (net["net_ll_kappa"] if across else up["ll_kappa"])
     worst = "network" if transfer[1] > transfer[0] else "scale-up"
     forms = [("LL", 1.0, rate, little), ("LL128", up["ll128_latency"], 120 / 128, kappa * up["ll128_kappa"])]
-    forms = [("Simple", bulk, 1.0, kappa)] if "in-network" in name or "sharp" in name else [*forms, ("Simple", bulk, 1.0, kappa)]
+    forms = (
+        [("Simple", bulk, 1.0, kappa)]
+        if "in-network" in name or "sharp" in name
+        else [*forms, ("Simple", bulk, 1.0, kappa)]
+    )
     return [
         Law(
             name,

@@ -114,7 +114,7 @@ def _direct(op: str, system: System, n: int, n_hosts: int) -> Line:
         share = n if op in ("broadcast", "reduce") else 1
         up_B, net_B = up_B * share, (n - s.k) / n * share / s.net_gpu_Bps if s.domains > 1 else 0.0
     elif op == "send_recv":
-        up_B, net_B = 1 / s.up_Bps, 1 / s.net_gpu_Bps if s.domains > 1 else 0.0
+        up_B, net_B = 1 / s.pair_Bps, 1 / s.net_gpu_Bps if s.domains > 1 else 0.0
     away = s.domains > 1
     both = lambda x: (0.0, laps * x) if away else (laps * x, 0.0)  # noqa: E731
     return Line(0, both(1.0), both(wire if away else system.scale_up.latency_s), both(max(up_B, net_B)))
@@ -128,8 +128,9 @@ def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:
     ['ring', 'tree', 'binomial', 'halving-doubling', 'direct']
     """
     domains, k = _domains(system, n, n_hosts)
-    adds_up, adds_out = system.scale_up.in_network_reduction, bool(
-        system.scale_out and system.scale_out.in_network_reduction
+    adds_up, adds_out = (
+        system.scale_up.in_network_reduction,
+        bool(system.scale_out and system.scale_out.in_network_reduction),
     )
     flat = [a for a in registry.algorithms(op, hierarchical=False) if a not in ("in-network", "sharp")]
     if domains == 1:
@@ -175,7 +176,13 @@ def known(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> str:
     up, out = system.scale_up, system.scale_out
     if algorithm == "in-network" and domains > 1:
         if out.in_network_reduction:
-            return "sharp" if _k == 1 else "hierarchical-sharp" if not up.in_network_reduction else "hierarchical-in-network+sharp"
+            return (
+                "sharp"
+                if _k == 1
+                else "hierarchical-sharp"
+                if not up.in_network_reduction
+                else "hierarchical-in-network+sharp"
+            )
         if not up.in_network_reduction:
             raise CourseError(_("No switch of {name} adds.").format(name=system.name))
         return "hierarchical-in-network+tree" if _k > 1 else "tree"

@@ -18,6 +18,8 @@ Constants = Mapping[str, float]
 
 #: NCCL's word for how data and flags travel: LL (8 bytes, half of them flags), LL128 (120 of 128 bytes), Simple (bulk).
 PROTOCOLS = ("LL", "LL128", "Simple")
+#: Cards through which a ring or tree leaves a rack, however many it has: the one published run over racks moves 405 GB/s.
+RACK_CARDS = 8
 POINT_TO_POINT = ("all_to_all", "send_recv", "scatter", "gather")
 
 
@@ -41,6 +43,7 @@ class Shape:
     k: int
     domains: int
     up_Bps: float
+    pair_Bps: float
     net_host_Bps: float
     net_gpu_Bps: float
 
@@ -49,16 +52,18 @@ def shape(system: System, n: int, n_hosts: int) -> Shape:
     """Place `n` ranks evenly on `n_hosts` hosts of `system`.
 
     A mesh gives a GPU only the links to the ranks that take part; a subset of a host's GPUs uses only its share of
-    the network cards (at least one).
+    the network cards (at least one). `pair_Bps` is what one pair of neighbours has.
     """
     domains = math.ceil(n_hosts / system.hosts_per_domain)
     k = math.ceil(n / domains)
     g = system.gpus_per_domain
-    up = system.scale_up.bandwidth_Bps
+    up = pair = system.scale_up.bandwidth_Bps
     if system.scale_up.kind == "mesh" and g > 1:
-        up *= max(k - 1, 1) / (g - 1)
-    elif system.scale_up.kind == "ring" and k < g:
-        up /= 2
+        pair /= g - 1
+        up = pair * max(k - 1, 1)
+    elif system.scale_up.kind == "ring" and g > 2:
+        pair /= 2
+        up = pair if k < g else up
     host = gpu = math.inf
     if domains > 1:
         out = system.scale_out
@@ -67,7 +72,7 @@ def shape(system: System, n: int, n_hosts: int) -> Shape:
         cards = out.nics_per_host * min(1.0, max(per_host / system.gpus_per_host, 1 / out.nics_per_host))
         host = cards * hosts_here * out.bandwidth_Bps / out.oversubscription
         gpu = max(out.nics_per_host / system.gpus_per_host, 1.0) * out.bandwidth_Bps / out.oversubscription
-    return Shape(n, k, domains, up, host, gpu)
+    return Shape(n, k, domains, up, pair, host, gpu)
 
 
 def _laws(algorithm, launch, up_s, net_s, up_B, net_B, copy_B, bulk, c, kappa, protocols=PROTOCOLS) -> list[Law]:
@@ -100,6 +105,8 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
         c["ll_rate"], c["ll_kappa"] = net["net_ll_rate"], net["net_ll_kappa"]
     ring_up, tree_up = s.up_Bps * up["ring_eff"], s.up_Bps * up["tree_eff"]
     host = s.net_host_Bps * (1.0 if inside else net["net_eff"])
+    if not inside and system.hosts_per_domain > 1:
+        host = min(host, RACK_CARDS * s.net_gpu_Bps * net["net_eff"])
     copy = up["copy"] * s.up_Bps
     share = (n - 1) / n
     found: list[Law] = []
@@ -112,7 +119,7 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
             up_B = (s.k - 1) / n / per_gpu
             net_B = 0.0 if inside else s.k * (n - s.k) / n / (s.net_host_Bps * net["net_p2p_eff"])
         elif op == "send_recv":
-            up_B = 1 / per_gpu if s.k > 1 else 0.0
+            up_B = 1 / (s.pair_Bps * up["p2p_eff"]) if s.k > 1 else 0.0
             net_B = 0.0 if inside else 1 / (s.net_gpu_Bps * net["net_p2p_eff"])
         else:
             up_B = share / per_gpu

@@ -167,7 +167,7 @@ def _nothing(op: str, sizes, hosts: int, valid: Valid) -> Prediction:
 
 
 def _quickest(op: str, sizes, n: int, hosts: int, found: Sequence[Law], pieces, valid: Valid) -> Prediction:
-    m = np.atleast_1d(np.asarray(sizes, float))
+    m = np.asarray(sizes, float).reshape(-1)
     times = np.array([time_s(law, m) for law in found])
     best = np.argmin(times, axis=0)
     terms: dict[str, NDArray] = {}

@@ -1,0 +1,130 @@
+"""Systems: the table, aliases, and files of one's own with their mistakes named by line."""
+
+import csv
+
+import pytest
+
+from course_lib.base.errors import CourseError
+from course_lib.base.hardware import value
+from course_lib.timing import system as systems
+from course_lib.timing.tuning import predict
+
+OWN = """\
+name = "my-boxes"
+hosts = 64
+gpus_per_host = 8
+[scale_up]
+kind = "switch"
+bandwidth_GBps = 450
+latency_us = 1.0
+in_network_reduction = false
+[scale_out]
+nics_per_host = 8
+bandwidth_GBps = 50
+latency_us = 5.0
+oversubscription = 1.0
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_gives_a_system_and_names_what_it_borrows(tmp_path):
+    path = written(tmp_path, OWN)
+    own = systems.load(path)
+    assert (own.name, own.hosts, own.gpus_per_host, own.n_max) == ("my-boxes", 64, 8, 512)
+    assert (own.scale_up.bandwidth_Bps, own.scale_out.latency_s) == pytest.approx((450e9, 5e-6))
+    p = predict("all_reduce", 2**20, path, 64)
+    assert "nvlink4-switch" in p.valid.reason
+    assert "ib" in p.valid.reason
+    assert not p.valid.inside
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("bandwidth_GBps = 450", "bandwith_GBps = 450", "line 6.*bandwidth_GBps"),
+        ("nics_per_host", "nic_per_host", "line 10.*nics_per_host"),
+        ("gpus_per_host", "gpu_per_host", "line 3.*gpus_per_host"),
+        ("[scale_out]", "[scaleout]", "line 9.*scale_out"),
+        ('"switch"', '"swich"', "line 5.*switch"),
+        ("450", "-450", "line 6.*more than 0"),
+        ("450", '"450"', "line 6.*number"),
+        ("oversubscription = 1.0", "oversubscription = 0.5", "line 13.*at least 1"),
+        ("hosts = 64", "hosts = 2.5", "line 2.*whole number"),
+        ("hosts = 64", "hosts = ", "not valid TOML.*line 2"),
+        ("false", '"no"', "line 8.*true or false"),
+        ("latency_us = 1.0\n", "", "scale_up.*latency_us"),
+        ("latency_us = 1.0", "latency_us = nan", "line 7.*finite"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named_with_its_line(tmp_path, old, new, said):
+    with pytest.raises(CourseError, match=said):
+        systems.load(written(tmp_path, OWN.replace(old, new, 1)))
+
+
+def test_hosts_without_a_network_are_refused(tmp_path):
+    with pytest.raises(CourseError, match="scale_out"):
+        systems.load(written(tmp_path, OWN.split("[scale_out]")[0]))
+
+
+def test_a_missing_file_is_said():
+    with pytest.raises(CourseError, match="cannot be read"):
+        systems.load("nowhere.toml")
+
+
+@pytest.mark.parametrize("kind", systems.KINDS)
+@pytest.mark.parametrize("ideal", [False, True])
+def test_every_kind_of_own_system_predicts(tmp_path, kind, ideal):
+    path = written(tmp_path, OWN.replace('"switch"', f'"{kind}"'))
+    for n in (2, 3, 8, 16):
+        assert predict("all_reduce", 2**20, path, n, ideal=ideal).time_s > 0
+
+
+@pytest.mark.parametrize("ideal", [False, True])
+def test_a_host_of_one_gpu_works(tmp_path, ideal):
+    path = written(tmp_path, OWN.replace("gpus_per_host = 8", "gpus_per_host = 1"))
+    assert predict("all_reduce", 2**20, path, 4, ideal=ideal).bottleneck in ("network", "latency")
+
+
+def test_zero_latencies_are_fine(tmp_path):
+    path = written(
+        tmp_path, OWN.replace("latency_us = 1.0", "latency_us = 0").replace("latency_us = 5.0", "latency_us = 0")
+    )
+    assert predict("all_reduce", 2**30, path, 16, ideal=True).time_s > 0
+
+
+def test_a_mesh_splits_its_bandwidth_over_the_peers(tmp_path):
+    path = written(tmp_path, OWN.replace('"switch"', '"mesh"').replace("450", "448"))
+    pair, all_eight = (predict("send_recv", 2**36, path, n, ideal=True).algbw_Bps for n in (2, 8))
+    assert pair == pytest.approx(64e9, rel=1e-3)
+    assert all_eight == pytest.approx(64e9, rel=1e-3)
+
+
+def test_a_name_in_any_case_and_an_alias_are_found():
+    assert systems.load("DGX_H100") is systems.load("h100") is systems.load("dgx-h100")
+    assert systems.load("p5.48xlarge").name == "aws-p5"
+
+
+def test_no_alias_stands_for_two_systems():
+    _systems, aliases = systems._table()
+    with open(systems.Path(systems.__file__).parent / "data" / "systems.csv", encoding="utf-8", newline="") as file:
+        words = [word for row in csv.DictReader(file) for word in row["aliases"].split()]
+    assert len(words) == len(set(words)) == len(aliases)
+    assert not set(words) & set(systems.names())
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "field"),
+    [
+        ("dgx-h100", "nvlink4", "line_Bps"),
+        ("dgx-a100", "nvlink3", "line_Bps"),
+        ("dgx-b200", "nvlink5", "line_Bps"),
+        ("dgx1-v100", "nvlink2", "line_Bps"),
+    ],
+)
+def test_the_table_agrees_with_the_hardware_table(name, item, field):
+    assert systems.load(name).scale_up.bandwidth_Bps == pytest.approx(value(item, field))
