@@ -33,12 +33,18 @@ _LINK_STARTS = ("pc", "nv", "c2", "ib", "et", "ro", "ni", "xg", "ic")  # what na
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A decoded line: how it was read, the rate, and `forms`, (label, text) of every other way to write it."""
+    """A decoded line: how it was read, the rate, and `forms`, (label, text) of every other way to write it.
+
+    `lane_Tps` is what each of `lanes` lanes transfers per second, with `encoding`, for the same rate.
+    """
 
     text: str
     reading: str
     rate: Rate
     forms: tuple[tuple[str, str], ...]
+    lanes: float
+    encoding: str | float
+    lane_Tps: float
 
 
 def encoding_share(encoding: str | float) -> float:
@@ -110,7 +116,7 @@ def decode(text: str, direction: str | None = None, *, lanes: int = 16, encoding
         (_("1 GB takes"), say_time(GB / one if one else None)),
         (_("1 GiB takes"), say_time(GiB / one if one else None)),
     )  # fmt: skip
-    return Decoded(text, reading, rate, forms)
+    return Decoded(text, reading, rate, forms, lanes, encoding, lane_Tps)
 
 
 def _transfers(text: str, found: re.Match, lanes: float, encoding: str | float) -> tuple[Rate, str, float, str | float]:
