@@ -104,7 +104,7 @@ class Explorer:
         for name, widget in self._widgets.items():
             widget.add_class(f"ic-control-{name}")
             widget.observe(self._changed, names="value")
-        self._head, self._formula, self._said, self._note, self._aloud = (widgets.HTML() for _i in range(5))
+        self._head, self._formula, self._said, self._note = (widgets.HTML() for _i in range(4))
         self._more = {"table": widgets.HTML(), "description": widgets.HTML()}
         self._output = widgets.Output()
         self._output.add_class("ic-figure")
@@ -129,7 +129,7 @@ class Explorer:
         foot = widgets.HBox(list(buttons.values()))
         foot.add_class("ic-foot")
         asked = page.style(page.CSS + page.LIVE_CSS) + page.block("question", question)
-        rest = [self._note, self._said, foot, *self._more.values(), self._aloud]
+        rest = [self._note, self._said, foot, *self._more.values()]
         self.widget = widgets.VBox([widgets.HTML(asked), *self._ask(), body, *rest])
         self.widget.add_class("ic-explorer")
 
@@ -228,9 +228,8 @@ class Explorer:
         self._output.outputs = (
             {"output_type": "display_data", "metadata": {}, "data": {MIMETYPE: plain, "text/plain": alt}},
         )
-        self._head.value = page.head(*title_of(figure))
+        self._head.value = page.head(*title_of(figure)) + page.block("aloud", alt)
         self._formula.value, self._said.value = formula, said
-        self._aloud.value = page.block("aloud", alt)
         self._fill_more()
 
     def _fill_more(self, _change=None) -> None:

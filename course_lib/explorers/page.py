@@ -7,6 +7,7 @@ from course_lib.base.language import _
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
+# The height of 0 keeps Lab's Plotly renderer from drawing every picture a second time, as a PNG to be saved.
 # JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
 CSS = """
 .ic-explorer {container-type:inline-size;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
@@ -45,10 +46,11 @@ CSS = """
 .ic-head b {font-size:17px;font-weight:500;line-height:1.3;display:block}
 .ic-head span {font-size:13px;color:var(--ic-quiet);display:block;margin-top:3px}
 .ic-explorer .ic-figure {margin:0;overflow:hidden}
-.ic-figure .jp-OutputArea,.ic-figure .jp-OutputArea-child,.ic-figure .jp-RenderedPlotly {min-height:inherit}
+.ic-figure .jp-OutputArea,.ic-figure .jp-OutputArea-child {min-height:inherit;overflow:visible}
 .ic-figure .jp-OutputArea-child {padding:0}
 .ic-figure .jp-OutputArea-prompt,.ic-figure .jp-OutputPrompt {display:none}
-.ic-figure .jp-OutputArea-output {padding:0;margin:0;overflow:hidden}
+.ic-figure .jp-OutputArea-output {padding:0;margin:0;overflow:visible}
+.ic-figure .jp-RenderedPlotly {height:0}
 .ic-stale .ic-figure,.ic-stale .ic-head,.ic-stale .ic-eq,.ic-stale .ic-sentence {opacity:.35;filter:grayscale(1)}
 .ic-eq {margin:2px 0 6px 12px;overflow-x:auto;font-family:'STIX Two Math','Cambria Math','DejaVu Serif',Georgia,serif}
 .ic-explorer .ic-eq table {border-collapse:collapse;margin:0;font-size:15px;border:0;table-layout:auto}

@@ -79,7 +79,7 @@ def rate_over_size(
     bottom = max(bottom, top * 1e-7, np.finfo(float).tiny * 1e10)
     yaxis, xaxis = rate_axis(bottom, top * 2.2), size_axis(float(sizes.min()), float(sizes.max()))
     hover = "%{text}"
-    data = [_drawn(curve, sizes, say_rate, i, curves) for i, curve in enumerate(curves)]
+    data = [_drawn(curve, sizes, "B/s", i, curves) for i, curve in enumerate(curves)]
     halves = [(c, c.half_B) for c in curves if c.half_B is not None and sizes.min() <= c.half_B <= sizes.max()]
     rings = ring([h for _c, h in halves], [_on(c, sizes, h) for c, h in halves], hover=hover)
     rings["text"] = [_("{name}: half of its rate at {size}").format(name=c.name, size=say_bytes(h)) for c, h in halves]
@@ -137,7 +137,7 @@ def time_over_size(
     low = min([float(np.min(c.y)) for c in curves] + [float(np.min(m.y)) for m in measured])
     high = max([float(np.max(c.y)) for c in curves] + [float(np.max(m.y)) for m in measured])
     yaxis, xaxis = time_axis(low / 2, high * 2), size_axis(float(sizes.min()), float(sizes.max()))
-    data = [_drawn(curve, sizes, say_time, i, curves) for i, curve in enumerate(curves)]
+    data = [_drawn(curve, sizes, "s", i, curves) for i, curve in enumerate(curves)]
     halves = [(c, c.half_B) for c in curves if c.half_B is not None and sizes.min() <= c.half_B <= sizes.max()]
     rings = ring([h for _c, h in halves], [_on(c, sizes, h) for c, h in halves], hover="%{text}")
     rings["text"] = [
@@ -262,12 +262,18 @@ def _checked(curve: Curve, sizes: np.ndarray) -> Curve:
     return curve
 
 
-def _drawn(curve: Curve, sizes: np.ndarray, say, index: int, curves: Sequence[Curve]) -> dict:
+def _drawn(curve: Curve, sizes: np.ndarray, unit: str, index: int, curves: Sequence[Curve]) -> dict:
     """Return the line of a curve; a second one of the same colour gets another dash."""
     same = [c for c in curves[:index] if c.role == curve.role]
     dash = curve.dash or (SERIES_DASH[len(same) % len(SERIES_DASH)] if same else None)
-    texts = [f"{curve.name}: {say_bytes(float(b))}, {say(float(v))}" for b, v in zip(sizes, curve.y)]
-    return line(sizes, curve.y, role=curve.role, name=curve.name, dash=dash, hover="%{text}", text=texts)
+    return line(
+        sizes,
+        curve.y,
+        role=curve.role,
+        name=curve.name,
+        dash=dash,
+        hover=f"{curve.name}: %{{x:.3s}}B, %{{y:.3s}}{unit}",
+    )
 
 
 def _on(curve: Curve, sizes: np.ndarray, message_B: float) -> float:

@@ -130,21 +130,21 @@ def _from_environment() -> str | None:
 
 
 def _from_jupyterlab() -> str | None:
-    """Read which theme JupyterLab has saved: a kernel on the same machine can see the settings file of the person."""
-    folder = os.environ.get("JUPYTERLAB_SETTINGS_DIR")
-    config = os.environ.get("JUPYTER_CONFIG_DIR") or os.path.expanduser("~/.jupyter")
-    base = Path(folder) if folder else Path(config) / "lab" / "user-settings"
-    path = base / "@jupyterlab" / "apputils-extension" / "themes.jupyterlab-settings"
+    """Return the theme that JupyterLab has saved: a kernel on the same machine can see the person's settings file."""
+    base = os.environ.get("JUPYTERLAB_SETTINGS_DIR")
+    if not base:
+        base = f"{os.environ.get('JUPYTER_CONFIG_DIR') or os.path.expanduser('~/.jupyter')}/lab/user-settings"
+    path = f"{base}/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
     try:
-        return _read_settings(path, path.stat().st_mtime_ns)
+        return _read_settings(path, os.stat(path).st_mtime_ns)
     except OSError:
         return None
 
 
 @lru_cache(maxsize=4)
-def _read_settings(path: Path, changed: int) -> str | None:
+def _read_settings(path: str, changed: int) -> str | None:
     try:
-        text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        text = re.sub(r"^\s*//.*$", "", Path(path).read_text(encoding="utf-8"), flags=re.MULTILINE)
     except (OSError, UnicodeDecodeError):
         return None
     found = re.search(r'"theme"\s*:\s*"([^"]*)"', text)

@@ -3,9 +3,18 @@
 import numpy as np
 
 from course_lib.base.errors import CourseError
-from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.base.scale import say_bytes, say_rate, say_time
 from course_lib.base.units import parse_bytes
-from course_lib.explorers.controls import Choice, CountSlider, Number, RateSlider, SizeSlider, Stepper, TimeSlider, Toggle
+from course_lib.explorers.controls import (
+    Choice,
+    CountSlider,
+    Number,
+    RateSlider,
+    SizeSlider,
+    Stepper,
+    TimeSlider,
+    Toggle,
+)
 from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.figures.curves import Curve, Measured, rate_over_size, time_over_size
 
@@ -14,7 +23,12 @@ SIZES = np.logspace(1, 10, 181)
 
 def link(latency_s, bandwidth_Bps):
     time_s = latency_s + SIZES / bandwidth_Bps
-    return {"latency_s": latency_s, "bandwidth_Bps": bandwidth_Bps, "rate_Bps": SIZES / time_s, "half_B": latency_s * bandwidth_Bps}
+    return {
+        "latency_s": latency_s,
+        "bandwidth_Bps": bandwidth_Bps,
+        "rate_Bps": SIZES / time_s,
+        "half_B": latency_s * bandwidth_Bps,
+    }
 
 
 def draw(result):
@@ -30,7 +44,10 @@ def alpha_beta(guess=None):
         draw,
         question="From which message size on is half of the link used?",
         guess=guess,
-        equation=lambda r: ("m½ = α · β", f"m½ = {say_time(r['latency_s'])} · {say_rate(r['bandwidth_Bps'])} = {say_bytes(r['half_B'])}"),
+        equation=lambda r: (
+            "m½ = α · β",
+            f"m½ = {say_time(r['latency_s'])} · {say_rate(r['bandwidth_Bps'])} = {say_bytes(r['half_B'])}",
+        ),
         sentence=lambda r: f"Messages below {say_bytes(r['half_B'])} wait for latency more than for the wire.",
         latency_s=TimeSlider("latency α", 1e-7, 1e-3, 1e-5),
         bandwidth_Bps=RateSlider("bandwidth β, one direction", 1e9, 1e12, 50e9),
@@ -54,7 +71,9 @@ def many(message_B, n, kind, both, typed_B, step):
 def draw_many(r):
     time_s = 1e-6 * r["n"] + SIZES * r["scale"] / 1e11 + r["typed_B"] / 1e12 + r["step"] * 1e-6
     title = f"{r['n']} GPUs, step {r['step']}, {r['kind']}: {say_time(time_s[0])} at the least"
-    return time_over_size(SIZES, [Curve("all", time_s, "network")], at_B=float(r["message_B"]), title=title, subtitle="a demo")
+    return time_over_size(
+        SIZES, [Curve("all", time_s, "network")], at_B=float(r["message_B"]), title=title, subtitle="a demo"
+    )
 
 
 def every_control():

@@ -53,10 +53,29 @@ class Lab:
             "INTERCONNECT_HOME": str(self.home / "notes"),
         }
         self.log = open(self.home / "lab.log", "w", encoding="utf-8")
-        command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--ServerApp.port={self.port}"]
-        command += ["--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", "--LabApp.news_url="]
-        command += ["--ServerApp.disable_check_xsrf=True", "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}"]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, env=self.environment, cwd=folder)
+        command = [
+            sys.executable,
+            "-m",
+            "jupyter",
+            "lab",
+            "--no-browser",
+            "--allow-root",
+            f"--ServerApp.port={self.port}",
+        ]
+        command += [
+            "--ServerApp.port_retries=0",
+            "--ServerApp.ip=127.0.0.1",
+            "--IdentityProvider.token=",
+            "--LabApp.news_url=",
+        ]
+        command += [
+            "--ServerApp.disable_check_xsrf=True",
+            "--LabApp.expose_app_in_browser=True",
+            f"--ServerApp.root_dir={folder}",
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=self.log, stderr=subprocess.STDOUT, env=self.environment, cwd=folder
+        )
         self._wait()
 
     def _wait(self) -> None:
@@ -79,16 +98,23 @@ class Lab:
 
     def write(self, name: str, cells: list[str]) -> str:
         """Write a notebook of code cells and return its name."""
-        made = [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": c} for i, c in enumerate(cells)]
+        made = [
+            {"cell_type": "code", "id": f"c{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": c}
+            for i, c in enumerate(cells)
+        ]
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-        (self.folder / name).write_text(json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
+        (self.folder / name).write_text(
+            json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8"
+        )
         return name
 
     def end_kernels(self) -> None:
         """Shut every kernel down."""
         base = f"http://127.0.0.1:{self.port}/api/sessions"
         for session in json.load(urllib.request.urlopen(base, timeout=10)):
-            urllib.request.urlopen(urllib.request.Request(f"{base}/{session['id']}", method="DELETE"), timeout=20).read()
+            urllib.request.urlopen(
+                urllib.request.Request(f"{base}/{session['id']}", method="DELETE"), timeout=20
+            ).read()
 
     def stop(self) -> None:
         """End the server and its kernels."""
@@ -138,7 +164,9 @@ class Watched:
     def outputs_with_errors(self) -> list[str]:
         """Return the texts of tracebacks and stderr in the outputs."""
         kinds = "application/vnd.jupyter.stderr", "application/vnd.jupyter.error"
-        return self.page.locator(", ".join(f".jp-OutputArea-output[data-mime-type='{k}']" for k in kinds)).all_inner_texts()
+        return self.page.locator(
+            ", ".join(f".jp-OutputArea-output[data-mime-type='{k}']" for k in kinds)
+        ).all_inner_texts()
 
     def picture(self, explorer) -> str:
         """Return what an explorer shows: title, drawing, formula, sentence and message, as one text to compare."""
@@ -199,7 +227,9 @@ def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[s
             button.click()
             watched.settle(explorer)
         if explorer.locator(".ic-message").count() and explorer.locator(".ic-message").first.is_visible():
-            wrong.append(f"explorer {number}: a message is left after reset: {explorer.locator('.ic-message').first.inner_text()}")
+            wrong.append(
+                f"explorer {number}: a message is left after reset: {explorer.locator('.ic-message').first.inner_text()}"
+            )
         page.wait_for_timeout(50)
     wrong += [f"error in an output: {text[:300]}" for text in watched.outputs_with_errors()]
     return wrong

@@ -1,0 +1,96 @@
+"""How fast an explorer answers: one update in the kernel, and from a key press to the changed picture in Chromium.
+
+Run `python benchmarks/explorer_latency.py [--keys 40]`; it prints a table and judges nothing. The browser part needs Chromium.
+"""
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.browser import demo
+from tests.browser.lab import FLAGS, ROOT, RUN_DONE, Lab, Watched, chromium, visible_explorers
+
+WATCH = """() => { window._seen = []; let last = null;
+  const look = () => { const e = document.querySelector('.ic-figure .scatterlayer .trace path.js-line'); const now = e && e.getAttribute('d');
+    if (now && now !== last) { last = now; window._seen.push(performance.now()); } requestAnimationFrame(look); }; look();
+  document.addEventListener('keydown', () => { window._key = performance.now(); }, true); }"""
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(int(share * len(values)), len(values) - 1)]
+
+
+def in_the_kernel(n=200):
+    explorer = demo.alpha_beta()
+    steps = explorer._controls["latency_s"].values
+    taken = []
+    for i in range(n):
+        value = steps[i % len(steps)]
+        began = time.perf_counter()
+        explorer.set(latency_s=value)
+        taken.append((time.perf_counter() - began) * 1e3)
+    print(f"one update, model and figure data: median {statistics.median(taken):.1f} ms, 95 % under {quantile(taken, 0.95):.1f} ms")
+
+
+def in_the_browser(keys):
+    from playwright.sync_api import sync_playwright
+
+    folder = Path(tempfile.mkdtemp(prefix="latency-"))
+    shutil.copy(ROOT / "tests" / "browser" / "demo.py", folder / "demo.py")
+    lab = Lab(folder)
+    try:
+        with sync_playwright() as started:
+            browser = started.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
+            watched = Watched(browser, lab)
+            watched.open(lab.write("latency.ipynb", ["import demo", "demo.alpha_beta()"]), run=False)
+            page = watched.page
+            began = time.monotonic()
+            page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+            page.wait_for_selector(".ic-figure svg.main-svg", timeout=60_000)
+            print(f"first figure after running the cells, imports and Plotly's own loading among it: {time.monotonic() - began:.1f} s")
+            page.wait_for_function(RUN_DONE)
+            began = time.monotonic()
+            page.evaluate("() => { window._first = document.querySelector('.ic-figure'); window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+            page.wait_for_function("() => { const f = document.querySelector('.ic-figure'); return f && f !== window._first && f.querySelector('svg.main-svg'); }", timeout=60_000)
+            print(f"the same again, everything loaded: {time.monotonic() - began:.1f} s")
+            page.evaluate(WATCH)
+            explorer = visible_explorers(watched)[0]
+            explorer.locator(".noUi-handle").first.focus()
+            taken, missed = [], 0
+            for i in range(keys):
+                page.wait_for_timeout(250)
+                before = page.evaluate("() => window._seen.length")
+                page.keyboard.press("ArrowRight" if i % 20 < 10 else "ArrowLeft")
+                try:
+                    page.wait_for_function(f"() => window._seen.length > {before}", timeout=5000)
+                    taken.append(page.evaluate("() => window._seen[window._seen.length - 1] - window._key"))
+                except Exception:
+                    missed += 1
+            print(f"key press to changed picture, {len(taken)} keys: median {statistics.median(taken):.0f} ms, 95 % under {quantile(taken, 0.95):.0f} ms, missed {missed}")  # fmt: skip
+            print(f"requests that would have left this machine: {len(watched.blocked)}; console errors: {len(watched.errors)}")
+            browser.close()
+    finally:
+        lab.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--keys", type=int, default=40)
+    keys = arguments.parse_args().keys
+    in_the_kernel()
+    if chromium():
+        in_the_browser(keys)
+    else:
+        print("no Chromium: the browser part is left out")
+
+
+if __name__ == "__main__":
+    main()

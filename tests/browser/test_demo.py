@@ -1,0 +1,164 @@
+"""The explorer in a real JupyterLab: driven, dragged, broken, in the dark, on a narrow page, and without a kernel."""
+
+import json
+import re
+import time
+
+import pytest
+
+from .lab import drive_every_control, visible_explorers
+
+pytestmark = pytest.mark.browser
+
+FIGURE = ".ic-explorer .ic-figure svg.main-svg"
+
+
+def opened(watch, lab, name, cells, **how):
+    page = watch(lab.write(f"{name}.ipynb", cells), **how)
+    page.page.wait_for_selector(FIGURE, timeout=30_000)
+    return page
+
+
+def clean(page):
+    assert page.blocked == []
+    assert page.errors == []
+    assert page.outputs_with_errors() == []
+
+
+def test_every_control_of_every_kind_is_driven(watch, lab):
+    page = opened(watch, lab, "every", ["import demo", "demo.every_control()", "demo.guessed()"], height=1600)
+    assert len(visible_explorers(page)) == 2
+    assert drive_every_control(page) == []
+    clean(page)
+
+
+def test_the_driver_notices_a_control_without_effect(watch, lab):
+    dead = "from course_lib.explorers.controls import CountSlider\nfrom course_lib.explorers.explorer import Explorer\n"
+    dead += "Explorer(lambda n: demo.link(1e-5, 5e10), demo.draw, question='dead?', n=CountSlider('GPUs'))"
+    page = opened(watch, lab, "dead", ["import demo", dead])
+    assert drive_every_control(page) == ["explorer 1, GPUs: the picture does not change"]
+
+
+def test_sixty_changes_in_a_second_end_with_the_last_value(watch, lab):
+    page = opened(watch, lab, "drag", ["import demo", "e = demo.alpha_beta(); e"])
+    explorer = visible_explorers(page)[0]
+    handle = explorer.locator(".noUi-handle").nth(1)
+    handle.focus()
+    page.page.keyboard.press("Home")
+    page.settle(explorer)
+    # a drag of a second: the handle visits 60 places
+    box = explorer.locator(".noUi-target").nth(1).bounding_box()
+    page.page.mouse.move(box["x"] + 2, box["y"] + box["height"] / 2)
+    page.page.mouse.down()
+    for i in range(60):
+        page.page.mouse.move(box["x"] + 2 + (box["width"] - 4) * (i / 59), box["y"] + box["height"] / 2)
+        time.sleep(1 / 60)
+    page.page.mouse.up()
+    ended = time.monotonic()
+    wanted = explorer.locator(".widget-readout").nth(1).inner_text()
+    assert wanted == "1 TB/s"
+    page.page.wait_for_function("w => document.querySelector('.ic-figure svg.main-svg')?.parentElement.textContent.includes(w)", arg=wanted, timeout=10_000)
+    lag_s = time.monotonic() - ended
+    assert wanted in explorer.locator(".ic-eq").inner_text()
+    print(f"\nlast value shown {lag_s:.2f} s after the end of the drag")
+    clean(page)
+
+
+def test_an_error_in_the_model_is_read_beside_the_figure_and_heals(watch, lab):
+    page = opened(watch, lab, "error", ["import demo", "demo.every_control()"])
+    explorer = visible_explorers(page)[0]
+    box = explorer.locator(".ic-control-typed_B input")
+    box.fill("0")
+    box.press("Enter")
+    explorer.locator(".ic-message").wait_for(timeout=8000)
+    assert "The size is 0 B" in explorer.locator(".ic-message").inner_text()
+    assert "ic-stale" in explorer.get_attribute("class")
+    box.fill("64 MiB")
+    box.press("Enter")
+    explorer.locator(".ic-message").wait_for(state="detached", timeout=8000)
+    assert "ic-stale" not in explorer.get_attribute("class")
+    clean(page)
+
+
+def test_the_dark_theme_gives_a_dark_figure_that_can_be_read(watch, lab):
+    page = opened(watch, lab, "dark", ["import demo", "demo.alpha_beta()"], theme="JupyterLab Dark")
+    svg = page.page.locator(FIGURE).first
+    assert "rgb(17, 17, 17)" in svg.get_attribute("style")
+    tick = page.page.locator(".ic-figure .xtick text").first
+    assert max(map(int, re.findall(r"\d+", tick.evaluate("e => getComputedStyle(e).fill")))) > 150
+    clean(page)
+
+
+@pytest.mark.parametrize("width", [360, 400])
+def test_a_narrow_page_shows_everything_inside_its_width(watch, lab, width):
+    page = opened(watch, lab, f"narrow{width}", ["import demo", "demo.alpha_beta()"], width=width, height=1400, simple=True)
+    page.settle(visible_explorers(page)[0])
+    room = page.page.locator(".ic-explorer").first.bounding_box()
+    for part in (".ic-head", ".ic-figure svg.main-svg", ".ic-controls", ".ic-foot", ".ic-controls .noUi-target"):
+        box = page.page.locator(f".ic-explorer {part}").first.bounding_box()
+        assert box["width"] > 0, part
+        assert box["height"] > 0, part
+        assert box["x"] >= room["x"] - 1, part
+        assert box["x"] + box["width"] <= room["x"] + room["width"] + 1, part
+    overlaps = page.page.evaluate("""() => { const t = [...document.querySelectorAll('.ic-figure .annotation-text, .ic-figure .ytick text')].map(e => e.getBoundingClientRect()).filter(r => r.width);
+        return t.flatMap((a, i) => t.slice(i + 1).filter(b => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)).length; }""")  # fmt: skip
+    assert overlaps == 0
+    clean(page)
+
+
+def test_reopened_without_a_kernel_there_is_a_picture_and_an_instruction(watch, lab):
+    cells = ["import demo", "demo.alpha_beta()", "from course_lib.figures.show import show\nshow(demo.draw(demo.link(1e-5, 5e10)))"]
+    page = opened(watch, lab, "reopened", cells)
+    page.page.wait_for_timeout(1500)
+    page.save()
+    page.page.wait_for_timeout(1500)
+    page.close()
+    lab.end_kernels()
+    path = lab.folder / "reopened.ipynb"
+    assert path.stat().st_size < 400_000
+    assert "Plotly.newPlot" not in path.read_text(encoding="utf-8")
+
+    again = watch("reopened.ipynb", run=False, height=1600)  # trusted: this server has signed it
+    _looks_alive(again)
+
+    changed = json.loads(path.read_text(encoding="utf-8"))
+    changed["cells"][0]["source"] = "import demo  # by another hand"
+    (lab.folder / "stranger.ipynb").write_text(json.dumps(changed), encoding="utf-8")
+    stranger = watch("stranger.ipynb", run=False, height=1600)  # untrusted: styles and scripts are taken out
+    _looks_alive(stranger)
+
+
+def _looks_alive(page):
+    page.page.wait_for_timeout(4000)  # the widget manager gives up after two seconds
+    text = page.page.locator(".jp-Notebook").inner_text()
+    assert "model not found" not in text
+    assert "VBox(" not in text
+    assert "Run this cell" in text
+    pictures = [p for p in page.page.locator(".jp-RenderedPlotly").all() if p.is_visible()]
+    assert len(pictures) == 2
+    assert all(p.bounding_box()["height"] > 200 for p in pictures)
+
+
+def test_run_again_it_does_not_grow(watch, lab):
+    page = opened(watch, lab, "again", ["import demo", "demo.alpha_beta()"])
+    sizes = []
+    for _i in range(3):
+        page.page.evaluate("async () => { await window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+        page.page.wait_for_timeout(2500)
+        page.save()
+        page.page.wait_for_timeout(800)
+        sizes.append((lab.folder / "again.ipynb").stat().st_size)
+    assert max(sizes) < 1.1 * min(sizes)
+
+
+def test_a_prediction_typed_and_entered_is_kept(watch, lab):
+    cell = "from course_lib.explorers.predict import predict\npredict('99.p1', 'How long?', unit='µs', truth=lambda: 12e-6)"
+    page = watch(lab.write("predict.ipynb", [cell]))
+    box = page.page.locator(".ic-guess input")
+    box.wait_for(timeout=15_000)
+    box.fill("40")
+    box.press("Enter")
+    page.page.get_by_text("3.3 × too much").wait_for(timeout=8000)
+    assert box.is_disabled()
+    assert '"99.p1"' in (lab.home / "notes" / "predictions.jsonl").read_text(encoding="utf-8")
+    clean(page)

@@ -1,0 +1,57 @@
+"""One figure of each kind, for the tests that hold for all of them."""
+
+import numpy as np
+
+from course_lib.base.scale import say_rate, say_time
+from course_lib.figures import curves, graphs, rows
+
+SIZES = np.logspace(1, 10, 60)
+
+
+def curve(name, latency_s, bandwidth_Bps, role):
+    rate = SIZES / (latency_s + SIZES / bandwidth_Bps)
+    return curves.Curve(name, rate, role, half_B=latency_s * bandwidth_Bps, limit=bandwidth_Bps)
+
+
+def rate():
+    sizes = np.array([1e5, 1e7])
+    seen = curves.Measured("a copy", sizes, np.array([7e9, 4e10]), np.array([6e9, 3e10]), np.array([8e9, 4.5e10]))
+    both = [curve("NVLink 4", 2e-6, 396e9, "nvlink"), curve("PCIe 5 x16", 6e-6, 55e9, "pcie")]
+    staged = curve("PCIe 5 x16, staged in host memory", 2e-5, 25e9, "pcie")
+    return curves.rate_over_size(SIZES, [*both, staged], measured=[seen], at_B=1e6)
+
+
+def time():
+    return curves.time_over_size(SIZES, [curves.Curve("card", 5e-6 + SIZES / 5e10, "network", half_B=2.5e5)])
+
+
+def fit():
+    sizes = np.logspace(3, 9, 9)
+    line = 8e-6 + sizes / 5e10
+    return curves.fit_and_residuals(
+        sizes, line * np.linspace(0.9, 1.1, 9), line, low_s=line * 0.8, high_s=line * 1.2, name="8 µs + m/β"
+    )
+
+
+def ladder():
+    return rows.ladder(["PCIe 5 x16", "HBM3", "NVLink 4"], [63e9, 3.35e12, 450e9], ["pcie", "memory", "nvlink"])
+
+
+def losses():
+    return rows.losses(["line rate", "encoding", "headers"], [64e9, 63e9, 57e9], measured_Bps=55.4e9)
+
+
+def prediction():
+    return rows.prediction(40e-6, 12e-6, say_time, what="time")
+
+
+def residuals():
+    return rows.residuals(["host copy", "peer copy"], [55.4e9, 396e9], [57e9, 380e9], say_rate)
+
+
+def tree():
+    kinds = ["root", "switch", "gpu", "gpu", "nic"]
+    return graphs.pcie_tree(["CPU", "switch", "GPU 0", "GPU 1", "card"], kinds, [-1, 0, 1, 1, 0], [0, 5e10, 5e10, 0, 0], [0, 0, 0, 0, 5e10], [0, 5.5e10, 5.5e10, 5.5e10, 5.5e10])  # fmt: skip
+
+
+EVERY = (rate, time, fit, ladder, losses, prediction, residuals, tree)

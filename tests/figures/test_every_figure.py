@@ -1,0 +1,90 @@
+"""What holds for every figure: valid for Plotly, opaque, readable, described, untouched by LaTeX, and the same number of traces."""
+
+import json
+import re
+
+import plotly.graph_objects as go
+import pytest
+
+from course_lib.figures.show import MIMETYPE, bundle, meta_of, spec, title_of
+from course_lib.figures.theme import contrast, themed
+
+from .gallery import EVERY
+
+
+@pytest.fixture(params=EVERY, ids=lambda f: f.__name__)
+def make(request):
+    return request.param
+
+
+@pytest.fixture(params=("light", "dark"))
+def figure(request, make):
+    with themed(request.param):
+        return make()
+
+
+def test_plotly_accepts_it_when_it_validates(figure):
+    go.Figure(figure.to_dict())
+
+
+def test_the_ground_is_opaque_and_every_text_readable_on_it(figure):
+    ground = figure.layout.paper_bgcolor
+    assert re.fullmatch("#[0-9A-F]{6}", ground)
+    assert figure.layout.plot_bgcolor == ground
+    texts = re.findall(
+        r'"font": ?\{[^{}]*?"color": ?"(#[0-9A-Fa-f]{6})"',
+        json.dumps(figure.to_plotly_json(), default=lambda a: a.tolist()),
+    )
+    texts += re.findall(r"color:(#[0-9A-Fa-f]{6})", str(figure.layout.annotations))
+    assert len(texts) > 3
+    assert all(contrast(colour, ground) >= 4.5 for colour in texts if colour != ground)
+
+
+def test_it_says_what_is_seen_with_a_number_and_how_to_read_it(figure):
+    title, subtitle = title_of(figure)
+    assert re.search(r"\d", title)
+    assert len(subtitle) > 10
+
+
+def test_it_has_a_description_with_numbers_and_a_table(figure):
+    alt, columns, rows = meta_of(figure)
+    assert re.search(r"\d", alt)
+    assert len(columns) >= 2
+    assert rows
+    assert all(len(row) == len(columns) for row in rows)
+
+
+def test_it_holds_no_latex_no_address_and_no_legend(figure):
+    text = json.dumps(spec(figure))
+    assert "$" not in text
+    assert "http" not in text
+    assert figure.layout.showlegend is False
+    assert figure.layout.uirevision
+
+
+def test_axes_that_are_drawn_have_a_title_with_a_unit(figure):
+    for axis in (figure.layout.xaxis, figure.layout.yaxis):
+        if axis.visible is not False:
+            assert axis.title.text
+
+
+def test_the_same_kind_of_figure_has_the_same_traces(make):
+    with themed("dark"):
+        dark = make()
+    assert len(dark.data) == len(make().data)
+
+
+def test_a_reader_without_plotly_gets_text_and_numbers(figure):
+    made = bundle(figure)
+    alt, columns, _rows = meta_of(figure)
+    assert alt.split()[0] in made["text/html"]
+    assert columns[0] in made["text/html"]
+    assert "<script" not in made["text/html"]
+    assert len(json.dumps(made[MIMETYPE])) < 100_000
+
+
+def test_colab_gets_a_picture_of_plotlys_own(monkeypatch, make):
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
+    made = bundle(make())
+    assert MIMETYPE not in made
+    assert "plotly" in made["text/html"].lower()
