@@ -51,7 +51,7 @@ def timeline(timing: Timing, message_B: float) -> Timeline:
     >>> from course_lib.fabric.scaleup import simple_host
     >>> from course_lib.timing.stepped import stepped
     >>> line = timeline(stepped(ring.all_reduce(4), simple_host("switch", 4, 100e9, 1e-6)), 4e8)
-    >>> len(line.start_s), round(line.start_s[1] * 1e6, 6), round(line.time_s * 1e6, 6)
+    >>> len(line.start_s), round(float(line.start_s[1]) * 1e6, 6), round(line.time_s * 1e6, 6)
     (6, 1001.0, 6006.0)
     """
     size = finite("message_B", message_B, at_least=0, unit="B")

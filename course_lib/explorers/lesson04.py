@@ -1,0 +1,152 @@
+"""Lesson 04: a stepper over one's own schedule (proved, animated and timed as one object), and a published sweep beside the model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.base.scale import GiB, say_bytes, say_rate, say_time
+from course_lib.comm.meaning import busbw_Bps
+from course_lib.comm.proof import Proof, prove
+from course_lib.comm.schedule import Schedule
+from course_lib.comm.trace import Trace, trace
+from course_lib.explorers.controls import Choice, SizeSlider, Stepper
+from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.figures.spacetime import spacetime
+from course_lib.timing.place import topology_of
+from course_lib.timing.stepped import Timing, stepped
+from course_lib.timing.sweeps import Sweep, part, sweeps
+from course_lib.timing.system import load
+from course_lib.timing.timeline import Timeline, timeline
+from course_lib.timing.tuning import Prediction, predict
+
+SYSTEMS = (("eight H100, NVSwitch", "dgx-h100"), ("eight V100, cube mesh", "dgx1-v100"), ("eight GPUs, PCIe 4 tree", "pcie4-box"))  # fmt: skip
+LARGE_B = GiB
+
+
+def time_of(schedule: Schedule, system: str = "dgx-h100") -> Timing:
+    """Return the stepped time of a schedule on as many hosts of a system as hold its ranks.
+
+    >>> from course_lib.comm import ring
+    >>> round(time_of(ring.all_reduce(8)).time_s(2**30) * 1e3, 2)
+    4.19
+    """
+    place = load(system)
+    return stepped(schedule, topology_of(place, -(-schedule.n_ranks // place.gpus_per_host)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stepped:
+    """What the stepper shows: the states, which of them, the proof, and the steps in time on the chosen system."""
+
+    seen: Trace
+    frame: int
+    proof: Proof
+    timed: Timeline
+    fixed_s: float
+    per_byte_s: float
+
+
+def stepper(schedule: Schedule, *, guess: Guess | None = None) -> Explorer:
+    """Return the stepper over a schedule: step, message size and system; the same object is proved, animated and timed.
+
+    Raises:
+        CourseError: something that is no Schedule, or is too large for a picture.
+
+    >>> from course_lib.comm import ring
+    >>> shown = stepper(ring.all_reduce(8))
+    >>> shown.set(step=14)
+    >>> shown.figure.layout.title.text
+    'After 14 of 14 steps, all 64 slots hold what they should'
+    """
+    if not isinstance(schedule, Schedule):
+        raise CourseError(
+            _("The stepper shows a Schedule, not a {kind}; build one with Schedule.from_transfers.").format(
+                kind=type(schedule).__name__
+            )
+        )
+    seen, proof = trace(schedule), prove(schedule)
+    times: dict[str, Timing] = {}
+
+    def at(step: int, message_B: float, system: str) -> Stepped:
+        if system not in times:
+            times[system] = time_of(schedule, system)
+        timing = times[system]
+        return Stepped(seen, step, proof, timeline(timing, message_B), timing.fixed_s, timing.per_byte_s)
+
+    return Explorer(
+        at,
+        lambda now: spacetime(now.seen, now.frame, now.timed),
+        question=_("What does each step of this schedule move, and what does it cost?"),
+        guess=guess,
+        equation=_equation,
+        sentence=_sentence,
+        step=Stepper(_("step"), seen.frames, help=_("arrow keys, or play")),
+        message_B=SizeSlider(_("message size"), 8, 2**34, LARGE_B),
+        system=Choice(_("on"), SYSTEMS),
+    )
+
+
+def _equation(now: Stepped) -> tuple[str, str]:
+    waiting, moving = float(now.timed.latency_s.sum()), float(now.timed.transfer_s.sum())
+    return (
+        _("time = latencies of {n} steps + bytes on the fullest link of each").format(n=now.timed.start_s.size),
+        _("time = {a} + {b} = {all}").format(a=say_time(waiting), b=say_time(moving), all=say_time(now.timed.time_s)),
+    )
+
+
+def _sentence(now: Stepped) -> str:
+    said = now.proof.sentence
+    if not now.timed.time_s or not now.timed.message_B:
+        return said
+    if not now.proof.ok:
+        return said + " " + _("Its time counts nothing until it is proved.")
+    schedule, timed = now.seen.schedule, now.timed
+    slowest = max(zip(timed.transfer_s.tolist(), timed.link))[1]
+    rate = busbw_Bps(schedule.op, timed.message_B, timed.time_s, schedule.n_ranks)
+    return said + " " + _("{size} make a bus bandwidth of {rate}; the fullest link is {link}.").format(
+        size=say_bytes(timed.message_B), rate=say_rate(rate), link=slowest
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """A published sweep beside models: seconds per size of the measurement, of a schedule stepped on the wires alone, and of
+    the predictor with fitted constants (which never saw this sweep where `unseen`)."""
+
+    sweep: Sweep
+    unseen: bool
+    ideal_s: NDArray[np.float64]
+    predicted: Prediction
+
+    def busbw_Bps(self, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bus bandwidths of the sweep's sizes for these times."""
+        return busbw_Bps(self.sweep.op, self.sweep.message_B, time_s, self.sweep.n_ranks)
+
+
+def beside(name: str, schedule: Schedule) -> Beside:
+    """Return the published sweep of this name beside a schedule and the predictor.
+
+    Raises:
+        CourseError: no such sweep, or a schedule of another collective or number of ranks.
+
+    >>> from course_lib.comm import ring
+    >>> found = beside("m072", ring.all_reduce(8))
+    >>> found.sweep.measured_on, found.unseen
+    ('8x A100 node (NVLink3)', True)
+    """
+    sweep = next((one for one in sweeps() if one.name == name), None)
+    if sweep is None:
+        raise CourseError(_("There is no published sweep {name!r} in the package.").format(name=name))
+    if (sweep.op, sweep.n_ranks) != (schedule.op, schedule.n_ranks):
+        raise CourseError(
+            _("The sweep is {a} on {n} ranks, the schedule {b} on {m}.").format(
+                a=sweep.op, n=sweep.n_ranks, b=schedule.op, m=schedule.n_ranks
+            )
+        )
+    ideal_s = stepped(schedule, topology_of(sweep.system, sweep.n_hosts)).time_s(sweep.message_B)
+    column = "training" if part(sweep) == "judging" else "shipped"
+    predicted = predict(sweep.op, sweep.message_B, sweep.system, sweep.n_ranks, n_hosts=sweep.n_hosts, column=column)
+    return Beside(sweep, part(sweep) == "judging", ideal_s, predicted)

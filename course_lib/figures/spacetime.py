@@ -1,0 +1,373 @@
+"""Space and time of a schedule: ranks down, chunks across, one picture per step; and the same steps along a time axis."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from course_lib.base.errors import CourseError, whole
+from course_lib.base.language import _
+from course_lib.base.scale import say_bytes, say_number, say_time
+from course_lib.comm.trace import Trace
+from course_lib.figures.base import base_figure, blank_axis, describe, line, linear_axis, note, points, wrapped
+from course_lib.figures.theme import MARGIN, color, contrast, faded, ink, theme
+from course_lib.timing.timeline import Timeline
+
+MOST_CELLS = 96  # ranks (with switches) or chunks that still make a picture
+MOST_ARROWS = 400
+MOST_SEGMENTS = 2_000
+BELOW_PX, STRIP_PX, GAP_PX = 50, 30, 92  # under the grid: its axis; the strip of time; what lies between the two
+PARTIAL, EMPTY = 0.58, 0.06  # shades of a slot with all parts but one, and of one with nothing in it
+
+
+def spacetime(seen: Trace, frame: int = 0, timed: Timeline | None = None, *, title: str = "") -> go.Figure:
+    """Return one state of a schedule: a row a rank, a column a chunk, in the cell the number of parts summed in it.
+
+    Args:
+        seen: the states of the schedule, from `comm.trace.trace`.
+        frame: 0 is the start, f the state after f steps.
+        timed: with it, a strip under the grid shows the same steps in time: light is latency, dark is bytes.
+        title: in place of the computed one.
+
+    Raises:
+        CourseError: a frame that does not exist, or more ranks or chunks than can be drawn.
+
+    Seven traces: cells, two of numbers (dark and light), arrows, their heads, frames around what arrived; and the strip.
+
+    >>> from course_lib.comm import ring
+    >>> from course_lib.comm.trace import trace
+    >>> spacetime(trace(ring.reduce_scatter(8)), 5).layout.title.text
+    'After 5 of 7 steps, the fullest slots hold 6 of 8 parts'
+    """
+    frame = whole("frame", frame, at_least=0, at_most=seen.frames - 1)
+    n_nodes, chunks = seen.schedule.n_nodes, seen.schedule.chunks
+    if max(n_nodes, chunks) > MOST_CELLS:
+        raise CourseError(
+            _("A picture of {n} nodes and {c} chunks is too fine to read; at most {most} of each.").format(
+                n=n_nodes, c=chunks, most=MOST_CELLS
+            )
+        )
+    row_px = min(40, max(12, 420 // n_nodes))
+    grid_px = row_px * n_nodes
+    below_px = GAP_PX + STRIP_PX if timed is not None else 0
+    plot_px = grid_px + below_px
+    numbers = _numbers(seen, frame, row_px)
+    strip, extra = _strip(timed, frame, seen) if timed is not None else (_no_strip(), {})
+    if timed is not None:
+        extra["yaxis2"] |= {"domain": [0, STRIP_PX / plot_px]}
+    yaxis = {
+        **linear_axis(_("rank"), n_nodes - 0.5, -0.5, tickvals=list(range(n_nodes)), ticktext=_rows(seen)),
+        "domain": [below_px / plot_px, 1],
+        "showgrid": False,
+        "fixedrange": True,
+    }
+    apart = max(1, -(-chunks // 16))
+    ticks = list(range(0, chunks, apart))
+    xaxis = linear_axis(_("chunk"), -0.5, chunks - 0.5, tickvals=ticks, ticktext=[str(c) for c in ticks])
+    xaxis |= {"showgrid": False, "fixedrange": True, "anchor": "y"}
+    said = _said(seen, frame)
+    return base_figure(
+        [_cells(seen, frame), *numbers, *_arrows(seen, frame), _frames(seen, frame), *strip],
+        title=title or said,
+        subtitle=_subtitle(seen, timed is not None),
+        xaxis=xaxis,
+        yaxis=yaxis,
+        height=plot_px + BELOW_PX + MARGIN["t"] + 54,
+        margin={"l": 58 if n_nodes == seen.schedule.n_ranks else 84, "r": 12, "b": BELOW_PX},
+        meta=_meta(seen, frame, said, timed),
+        **extra,
+    )
+
+
+def _rows(seen: Trace) -> list[str]:
+    n = seen.schedule.n_ranks
+    return [str(i) if i < n else _("switch {n}").format(n=i) for i in range(seen.schedule.n_nodes)]
+
+
+def _said(seen: Trace, frame: int) -> str:
+    n, steps = seen.schedule.n_ranks, seen.schedule.repeats
+    promised, done = int(seen.wanted.sum()), int(seen.done[frame].sum())
+    after = _("After {f} of {steps} steps").format(f=frame, steps=steps)
+    if seen.fault and frame == seen.frames - 1:
+        return _("It stops after {f} of {steps} steps. {fault}").format(f=frame, steps=steps, fault=seen.fault)
+    twice = int(seen.wrong[frame, :n].sum())
+    if twice:
+        if twice == 1:
+            return _("{after}, 1 slot holds a part more than once").format(after=after)
+        return _("{after}, {k} slots hold a part more than once").format(after=after, k=twice)
+    if frame == 0:
+        return _("Before the first of {steps} steps, {done} of {promised} slots hold what they should").format(
+            steps=steps, done=done, promised=promised
+        )
+    if done == promised:
+        return _("{after}, all {promised} slots hold what they should").format(after=after, promised=promised)
+    if done or seen.full == 1:
+        return _("{after}, {done} of {promised} slots hold what they should").format(
+            after=after, done=done, promised=promised
+        )
+    return _("{after}, the fullest slots hold {most} of {full} parts").format(
+        after=after, most=int(seen.parts[frame, :n].max()), full=seen.full
+    )
+
+
+def _subtitle(seen: Trace, timed: bool) -> str:
+    what = _("number: parts summed so far") if seen.full > 1 else _("number: whose chunk it is")
+    text = what + _("; framed: arrived in the last step; dark: all parts are in")
+    return text + _("; strip: the same steps in time, light for latency, dark for bytes") if timed else text
+
+
+# Cells
+
+
+def _shades(full: int) -> list[str]:
+    """Colours of 0, 1, … full parts, and last of a slot that holds a part twice."""
+    deep = ink("nvlink")
+    some = [faded(deep, 0.14 + (PARTIAL - 0.14) * k / max(full - 1, 1)) for k in range(full - 1)]
+    return [faded(theme().muted, EMPTY), *some, deep, faded(color("attention"), 0.75)]
+
+
+def _level(seen: Trace, frame: int) -> np.ndarray:
+    """Index into the shades, (n_nodes, chunks)."""
+    parts = np.minimum(seen.parts[frame], seen.full)
+    return np.where(seen.wrong[frame], seen.full + 1, parts)
+
+
+def _words(seen: Trace, frame: int) -> np.ndarray:
+    """What stands in each cell: the parts, or whose chunk it is where nothing is added."""
+    parts = seen.parts[frame].astype(str)
+    if seen.full == 1:
+        whose = np.arange(seen.schedule.chunks) // max(seen.schedule.chunks // _blocks(seen), 1)
+        parts = np.broadcast_to(whose.astype(str), parts.shape)
+    marked = np.where(seen.wrong[frame], np.char.add("×", seen.parts[frame].astype(str)), parts)
+    return np.where(seen.parts[frame] == 0, "", marked)
+
+
+def _blocks(seen: Trace) -> int:
+    op, n = seen.schedule.op, seen.schedule.n_ranks
+    return n if op in ("all_gather", "gather", "all_to_all", "send_recv") else 1
+
+
+def _cells(seen: Trace, frame: int) -> dict:
+    shades, level = _shades(seen.full), _level(seen, frame)
+    k = len(shades)
+    scale = [(edge / k, shade) for i, shade in enumerate(shades) for edge in (i, i + 1)]
+    rows, words = _rows(seen), _words(seen, frame)
+    text = [
+        [_cell_text(seen, frame, r, c, rows[r], words[r, c]) for c in range(level.shape[1])]
+        for r in range(level.shape[0])
+    ]
+    return {
+        "type": "heatmap", "z": level, "x": np.arange(level.shape[1]), "y": np.arange(level.shape[0]), "zmin": -0.5, "zmax": k - 0.5, "colorscale": scale, "showscale": False,
+        "xgap": 2, "ygap": 2, "hovertext": text, "hovertemplate": "%{hovertext}<extra></extra>",
+    }  # fmt: skip
+
+
+def _cell_text(seen: Trace, frame: int, row: int, chunk: int, name: str, word: str) -> str:
+    who = _("rank {n}").format(n=name) if row < seen.schedule.n_ranks else name
+    if not word:
+        return _("{who}, chunk {c}: nothing").format(who=who, c=chunk)
+    if seen.full == 1:
+        return _("{who}, chunk {c}: here").format(who=who, c=chunk)
+    return _("{who}, chunk {c}: {k} of {full} parts").format(
+        who=who, c=chunk, k=int(seen.parts[frame, row, chunk]), full=seen.full
+    )
+
+
+def _numbers(seen: Trace, frame: int, row_px: int) -> list[dict]:
+    """Numbers in the ink of the page and in the colour of its ground: each cell has the one that reads better."""
+    shades, level, words = _shades(seen.full), _level(seen, frame), _words(seen, frame)
+    dark_text = np.array([contrast(shade, ink()) >= contrast(shade, theme().ground) for shade in shades])[level]
+    readable = seen.schedule.chunks <= 20 and row_px >= 14
+    both = []
+    for mask, shade in ((dark_text, ink()), (~dark_text, theme().ground)):
+        row, chunk = np.nonzero(mask & (words != "") & readable)
+        font = {"size": 14 if seen.schedule.chunks <= 10 and row_px >= 24 else 11, "color": shade}
+        both.append(
+            {"type": "scatter", "mode": "text", "x": chunk, "y": row, "text": words[row, chunk].tolist(), "textfont": font, "hoverinfo": "skip"}
+        )  # fmt: skip
+    return both
+
+
+# What moved
+
+
+def _arrows(seen: Trace, frame: int) -> list[dict]:
+    moves = seen.moves[frame - 1] if frame else None
+    if moves is None or moves.src.size > MOST_ARROWS:
+        src = dst = chunk = np.zeros(0, dtype=np.int64)
+    else:
+        src, dst, chunk = moves.src, moves.dst, moves.chunk
+    order = np.argsort(chunk, kind="stable")
+    src, dst, chunk = src[order], dst[order], chunk[order]
+    of = np.bincount(chunk, minlength=1)
+    before = np.arange(chunk.size) - (np.cumsum(of) - of)[chunk]  # of this column's arrows
+    several = int(of.max(initial=0)) > 1
+    x = chunk + 0.40 - 0.24 * before / np.maximum(of[chunk] - 1, 1)
+    down = dst > src
+    tip = dst + np.where(down, -0.40, 0.40)
+    path = lambda a, b: np.column_stack([a, b, np.full(a.size, np.nan)]).ravel()  # noqa: E731
+    shaft = line(
+        path(x, x),
+        path(src.astype(float), tip),
+        role="attention",
+        width=1 if several else 1.6,
+        dash="solid",
+        name=_("sent"),
+    )
+    heads = points(x, tip, role="attention", size=5 if several else 8, name=_("sent"))
+    heads["marker"]["symbol"] = np.where(down, "triangle-down", "triangle-up").tolist()
+    return [shaft, heads]
+
+
+def _frames(seen: Trace, frame: int) -> dict:
+    row, chunk = np.nonzero(seen.arrived[frame])
+    corner = np.array([[-0.47, -0.47], [0.47, -0.47], [0.47, 0.47], [-0.47, 0.47], [-0.47, -0.47], [np.nan, np.nan]])
+    x, y = (chunk[:, None] + corner[:, 0]).ravel(), (row[:, None] + corner[:, 1]).ravel()
+    return line(x, y, role="attention", width=2.5, dash="solid", name=_("arrived"))
+
+
+# Time
+
+
+def in_time(names: Sequence[str], lines: Sequence[Timeline], *, title: str = "", subtitle: str = "") -> go.Figure:
+    """Return schedules as bars along a common time axis, one a row: each step is its latency (light), then its bytes (dark).
+
+    Two traces. The title compares the slowest with the quickest.
+
+    >>> from course_lib.comm import ring
+    >>> from course_lib.fabric.scaleup import simple_host
+    >>> from course_lib.timing.stepped import stepped
+    >>> from course_lib.timing.timeline import timeline
+    >>> one, other = (timeline(stepped(ring.all_reduce(n), simple_host("switch", 8, 100e9, 1e-6)), 0) for n in (2, 8))
+    >>> in_time(["two ranks", "eight"], [one, other]).layout.title.text
+    '0 B: two ranks takes 2 µs, eight 14 µs, 7 × as long'
+    """
+    if len(names) != len(lines) or not lines:
+        raise CourseError(
+            _("One name per timeline is expected; here are {a} and {b}.").format(a=len(names), b=len(lines))
+        )
+    longest = max(one.time_s for one in lines)
+    if not longest:
+        raise CourseError(_("Nothing moves in these schedules, so there is no time to draw."))
+    n, row_px = len(lines), 62
+    best, worst = min(lines, key=lambda one: one.time_s), max(lines, key=lambda one: one.time_s)
+    by = dict(zip(map(id, lines), names, strict=True))
+    words = [
+        _("{name}: {n} steps, {latency} of latency and {bytes} of bytes, {time} in all").format(
+            name=name, n=one.start_s.size, latency=say_time(float(one.latency_s.sum())), bytes=say_time(float(one.transfer_s.sum())), time=say_time(one.time_s)
+        )
+        for name, one in zip(names, lines, strict=True)
+    ]  # fmt: skip
+    head = _("{size}: {a} takes {fast}, {b} {slow}, {ratio} × as long").format(
+        size=say_bytes(worst.message_B), a=by[id(best)], fast=say_time(best.time_s), b=by[id(worst)], slow=say_time(worst.time_s), ratio=say_number(worst.time_s / best.time_s, 2)
+    ) if n > 1 and best is not worst else words[0]  # fmt: skip
+    labels = [
+        note(
+            _("{name}  <b>{time}</b>, {n} steps").format(name=name, time=say_time(one.time_s), n=one.start_s.size),
+            x=0, xref="paper", xanchor="left", y=i, yref="y", yshift=22,
+        )
+        for i, (name, one) in enumerate(zip(names, lines, strict=True))
+    ]  # fmt: skip
+    yaxis = blank_axis(n - 1 + 0.35, -0.8)
+    return base_figure(
+        _segments(lines, 18 / row_px),
+        title=title or head,
+        subtitle=subtitle or _("each step: light for latency, then dark for the bytes on its fullest link"),
+        xaxis=_time_axis(longest),
+        yaxis=yaxis,
+        height=round(row_px * (n + 0.15)) + 160,
+        margin={"l": 16, "b": 58},
+        annotations=labels,
+        barmode="overlay",
+        meta=describe(
+            _("Schedules along one time axis. {list}.").format(list="; ".join(words)),
+            [_("schedule"), _("steps"), _("latency"), _("bytes"), _("in all")],
+            [
+                (name, one.start_s.size, say_time(float(one.latency_s.sum())), say_time(float(one.transfer_s.sum())), say_time(one.time_s))
+                for name, one in zip(names, lines, strict=True)
+            ],
+        ),
+    )  # fmt: skip
+
+
+def _segments(lines: Sequence[Timeline], width: float, upto: int | None = None, axes: dict | None = None) -> list[dict]:
+    """Bars of latency and of bytes; steps from `upto` on are still to come and pale."""
+    if sum(one.start_s.size for one in lines) > MOST_SEGMENTS:
+        raise CourseError(_("More than {most} steps are too fine to draw in time.").format(most=MOST_SEGMENTS))
+    join = lambda of: np.concatenate([of(one) for one in lines]) if lines else np.zeros(0)  # noqa: E731
+    row = join(lambda one: np.full(one.start_s.size, float(lines.index(one))))
+    number = join(lambda one: np.arange(one.start_s.size))
+    past = number < (np.inf if upto is None else upto)
+    start, latency, transfer = (join(lambda one, f=f: getattr(one, f)) for f in ("start_s", "latency_s", "transfer_s"))
+    deep = color("nvlink")
+    texts = [
+        _("step {i}: {latency} latency, {bytes} bytes on {link}").format(
+            i=int(i), latency=say_time(float(a)), bytes=say_time(float(b)), link=link
+        )
+        for i, a, b, link in zip(number, latency, transfer, [link for one in lines for link in one.link], strict=True)
+    ]
+    shades = ((latency, start, 0.30, 0.10), (transfer, start + latency, 1.0, 0.38))
+    return [
+        {
+            "type": "bar", "orientation": "h", "x": length, "y": row, "base": base, "width": width,
+            "marker": {"color": np.where(past, faded(deep, strong), faded(deep, pale)).tolist(), "line": {"width": 0.8, "color": theme().ground}},
+            "text": texts, "textposition": "none", "hovertemplate": "%{text}<extra></extra>", **(axes or {}),
+        }
+        for length, base, strong, pale in shades
+    ]  # fmt: skip
+
+
+def _no_strip() -> list[dict]:
+    return _segments([], 1.0)
+
+
+def _strip(timed: Timeline, frame: int, seen: Trace) -> tuple[list[dict], dict]:
+    if timed.start_s.size < seen.frames - 1:
+        raise CourseError(
+            _("The timeline has {a} steps, the schedule {b}; they are not of one schedule.").format(
+                a=timed.start_s.size, b=seen.frames - 1
+            )
+        )
+    now_s = float(timed.end_s[frame - 1]) if frame else 0.0
+    bars = _segments([timed], 1.0, frame, {"xaxis": "x2", "yaxis": "y2"})
+    said = note(
+        _("<b>{now}</b> of {all} for {size}").format(
+            now=say_time(now_s) if frame else "0", all=say_time(timed.time_s), size=say_bytes(timed.message_B)
+        ),
+        x=0, xref="paper", xanchor="left", y=0.5, yref="y2", yshift=STRIP_PX / 2 + 12,
+    )  # fmt: skip
+    extra = {
+        "xaxis2": _time_axis(timed.time_s or 1e-6) | {"anchor": "y2"},
+        "yaxis2": blank_axis(-0.5, 0.5),
+        "annotations": [said],
+        "barmode": "overlay",
+    }
+    return bars, extra
+
+
+def _time_axis(longest_s: float) -> dict:
+    unit = 10 ** np.floor(np.log10(longest_s))
+    step = next(s for s in (0.2, 0.25, 0.5, 1, 2, 2.5, 5) if longest_s / (unit * s) <= 4.5) * unit
+    values = np.arange(0, longest_s * 1.0001, step)
+    axis = linear_axis(_("time (seconds)"), 0, longest_s * 1.02)
+    return axis | {"tickvals": values.tolist(), "ticktext": [say_time(float(v)) if v else "0" for v in values], "fixedrange": True}  # fmt: skip
+
+
+def _meta(seen: Trace, frame: int, said: str, timed: Timeline | None) -> dict:
+    rows, words = _rows(seen), _words(seen, frame)
+    moves = seen.moves[frame - 1] if frame else None
+    alt = said.rstrip(".") + ". "
+    if moves is not None and moves.src.size:
+        few = [
+            _("{a} to {b} chunk {c}").format(a=rows[a], b=rows[b], c=c)
+            for a, b, c in zip(moves.src[:8].tolist(), moves.dst[:8].tolist(), moves.chunk[:8].tolist())
+        ]
+        alt += _("In this step {n} chunks moved: {list}.").format(
+            n=moves.src.size, list=", ".join(few) + (" …" if moves.src.size > 8 else "")
+        )
+    if timed is not None:
+        alt += " " + _("For {size} all steps take {time}.").format(
+            size=say_bytes(timed.message_B), time=say_time(timed.time_s)
+        )
+    columns = [_("rank"), *(_("chunk {c}").format(c=c) for c in range(seen.schedule.chunks))]
+    return describe(wrapped(alt, 10_000), columns, [[rows[r], *words[r].tolist()] for r in range(len(rows))])
