@@ -59,6 +59,19 @@ def half_size_B(latency_s, bandwidth_Bps):
     return _plain(np.multiply(latency_s, bandwidth_Bps))
 
 
+def latency_share(message_B, latency_s, bandwidth_Bps):
+    """Return the part of a message's time that is latency, from 0 to 1: latency_s / time; half at the half size.
+
+    Shapes and errors as in `time_s`. A message of zero bytes over a link without latency takes no time: 0 is returned.
+
+    >>> latency_share(900e3, 2e-6, 450e9), latency_share(0, 2e-6, 450e9)
+    (0.5, 1.0)
+    """
+    time = np.asarray(time_s(message_B, latency_s, bandwidth_Bps))
+    latency = np.broadcast_to(np.asarray(latency_s, dtype=float), time.shape)
+    return _plain(np.divide(latency, time, out=np.zeros(time.shape), where=time > 0))
+
+
 def regime(message_B, latency_s, bandwidth_Bps):
     """Return "latency", "mixed" or "bandwidth": text for a scalar, an array of text for arrays.
 
