@@ -126,7 +126,7 @@ def forms(
         subtitle=_("one rate in seven forms, {low} to {high}; bars: the number in front of the unit").format(
             low=say_number(numbers.min()), high=say_number(numbers.max())
         ),
-        xaxis=log_axis(_("the number in front of the unit"), float(low), float(high), say_number),
+        xaxis=log_axis(_("the number in front of the unit"), float(low), float(high), say_number, 4),
         low=float(low), columns=[_("form"), _("value")],
         rows=list(rows) or list(zip(labels, texts)),
         alt=_('"{typed}" is {rate} in one direction, {bits} in bits.').format(

@@ -85,6 +85,13 @@ def test_what_cannot_be_read_is_said_and_the_next_line_works(line):
     assert explorer.figure.layout.title.text.startswith('"400 Gb/s" is 50 GB/s')
 
 
+def test_a_rate_of_zero_and_one_beyond_all_links_are_refused_for_what_they_are():
+    with pytest.raises(CourseError, match="rate of zero"):
+        read_line("0 GB/s", "both", 1.0)
+    with pytest.raises(CourseError, match="Look at the prefix"):
+        read_line("1e12 GB/s", "both", 1.0)
+
+
 def test_each_control_changes_what_is_seen():
     explorer = decoder()
     seen = [_seen(explorer)]
