@@ -22,7 +22,11 @@ from course_lib.timing.system import load
 from course_lib.timing.timeline import Timeline, timeline
 from course_lib.timing.tuning import Prediction, predict
 
-SYSTEMS = (("eight H100, NVSwitch", "dgx-h100"), ("eight V100, cube mesh", "dgx1-v100"), ("eight GPUs, PCIe 4 tree", "pcie4-box"))  # fmt: skip
+SYSTEMS = (
+    (_("eight H100, NVSwitch"), "dgx-h100"),
+    (_("eight V100, cube mesh"), "dgx1-v100"),
+    (_("eight GPUs, PCIe 4 tree"), "pcie4-box"),
+)
 LARGE_B = GiB
 
 
@@ -106,9 +110,13 @@ def _sentence(now: Stepped) -> str:
     schedule, timed = now.seen.schedule, now.timed
     slowest = max(zip(timed.transfer_s.tolist(), timed.link))[1]
     rate = busbw_Bps(schedule.op, timed.message_B, timed.time_s, schedule.n_ranks)
-    return said + " " + _("{size} make a bus bandwidth of {rate}; the fullest link is {link}.").format(
-        size=say_bytes(timed.message_B), rate=say_rate(rate), link=slowest
-    )  # fmt: skip
+    return (
+        said
+        + " "
+        + _("{size} make a bus bandwidth of {rate}; the fullest link is {link}.").format(
+            size=say_bytes(timed.message_B), rate=say_rate(rate), link=slowest
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,13 +55,30 @@ def promises(shown: Sequence[Promise], *, title: str = "", subtitle: str = "") -
     wide = 0.94
     box = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * wide
     shapes = [
-        {"type": "rect", "x0": a + box[0, 0], "x1": a + box[1, 0], "y0": b - 0.46, "y1": b + 0.46, "line": {"width": 0}, "fillcolor": shades[q], "layer": "below"}
+        {
+            "type": "rect",
+            "x0": a + box[0, 0],
+            "x1": a + box[1, 0],
+            "y0": b - 0.46,
+            "y1": b + 0.46,
+            "line": {"width": 0},
+            "fillcolor": shades[q],
+            "layer": "below",
+        }
         for a, b, q in zip(x.tolist(), y.tolist(), kind.tolist())
-    ]  # fmt: skip
+    ]
     texts = [
-        {"type": "scatter", "mode": "text", "x": x[kind == q], "y": y[kind == q], "text": labels[kind == q].tolist(), "textfont": {"size": 12, "color": shade}, "hoverinfo": "skip"}
+        {
+            "type": "scatter",
+            "mode": "text",
+            "x": x[kind == q],
+            "y": y[kind == q],
+            "text": labels[kind == q].tolist(),
+            "textfont": {"size": 12, "color": shade},
+            "hoverinfo": "skip",
+        }
         for q, shade in ((1, ink()), (2, theme().ground))
-    ]  # fmt: skip
+    ]
     heads = [
         note(
             f"<b>{one.op.replace('_', '-')}</b>",
@@ -122,13 +139,24 @@ def heaviest(names: Sequence[str], most_B, least_B: float, *, title: str = "", s
     most = np.atleast_1d(finite("most_B", np.asarray(most_B, dtype=float), at_least=0))
     least = finite("least_B", least_B, at_least=0)
     if len(names) != most.size or not most.size or not most.max():
-        raise CourseError(_("One name per schedule is expected, and bytes that move; here are {a} names and {b} values.").format(a=len(names), b=most.size))  # fmt: skip
+        raise CourseError(
+            _("One name per schedule is expected, and bytes that move; here are {a} names and {b} values.").format(
+                a=len(names), b=most.size
+            )
+        )
     n, high = most.size, float(max(most.max(), least))
     texts = [f"{name}: {say_bytes(float(b))}" for name, b in zip(names, most, strict=True)]
     bars = {
-        "type": "bar", "orientation": "h", "x": most, "y": np.arange(n, dtype=float), "width": 18 / BAR_ROW_PX, "marker": {"color": color("nvlink"), "line": {"width": 0}},
-        "text": texts, "textposition": "none", "hovertemplate": "%{text}<extra></extra>",
-    }  # fmt: skip
+        "type": "bar",
+        "orientation": "h",
+        "x": most,
+        "y": np.arange(n, dtype=float),
+        "width": 18 / BAR_ROW_PX,
+        "marker": {"color": color("nvlink"), "line": {"width": 0}},
+        "text": texts,
+        "textposition": "none",
+        "hovertemplate": "%{text}<extra></extra>",
+    }
     labels = [
         note(f"{name}  <b>{say_bytes(float(b))}</b>", x=0, xref="paper", xanchor="left", y=i, yref="y", yshift=22)
         for i, (name, b) in enumerate(zip(names, most, strict=True))
@@ -220,7 +248,9 @@ def bytes_over_ranks(
         line(n, y, role="nvlink", dash=dashes[i % 3], name=name, hover="%{text}", text=_points(name, n, y))
         for i, (name, y) in enumerate(rows[:-1])
     ]
-    data.append(line(n, rows[-1][1], role="limit", name=rows[-1][0], hover="%{text}", text=_points(rows[-1][0], n, rows[-1][1])))  # fmt: skip
+    data.append(
+        line(n, rows[-1][1], role="limit", name=rows[-1][0], hover="%{text}", text=_points(rows[-1][0], n, rows[-1][1]))
+    )
     labels = [
         (f"{name}<br><b>{say_number(float(y[-1]))}</b>", float(y[-1]), "nvlink" if i < len(shares) else "limit")
         for i, (name, y) in enumerate(rows)
