@@ -9,6 +9,7 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.explorers.controls import Choice, SizeSlider, Toggle
 from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.figures.base import end_labels, rate_axis
 from course_lib.figures.curves import Curve, rate_over_size
 from course_lib.figures.graphs import pcie_tree
 from course_lib.links import alphabeta, pcietree
@@ -16,6 +17,7 @@ from course_lib.links.linerate import payload_Bps
 from course_lib.links.sidebyside import PCIE_TO_NVLINK, Side, short_title, side, times_faster
 
 SIZES = np.logspace(2, 10, 161)
+RATES = (2e7, 6e12)  # the axis, bytes per second
 START = ("pcie5", "nvlink4", 2**20)
 ROLE = {"pcie": "pcie", "nvlink": "nvlink", "c2c": "c2c"}
 
@@ -47,10 +49,8 @@ def compare_links(left: str, right: str, message_B: float, both: bool) -> TwoLin
 
 
 def _draw_links(found: TwoLinks) -> go.Figure:
-    curves = [
-        Curve(s.title, s.rate_Bps, ROLE[s.family], half_B=s.half_B, limit=s.limit_Bps)
-        for s in (found.left, found.right)
-    ]
+    sides = (found.left, found.right)
+    curves = [Curve(s.title, s.rate_Bps, ROLE[s.family], half_B=s.half_B, limit=s.limit_Bps) for s in sides]
     size = float(found.left_at.message_B)
     if found.left.name == found.right.name:
         title = _("The same link twice: {title} moves {size} in {time}")
@@ -71,10 +71,12 @@ def _draw_links(found: TwoLinks) -> go.Figure:
         title=title.format(**words),
         subtitle=_("diamonds: this message; rings: half of the rate; dashed grey: line rate; {ways}").format(ways=ways),
     )
-    if found.left.ways == 2:
-        figure.layout.yaxis.title.text = _("rate, both directions added (bytes/s)")
-    # Both axes stay where they are, so that the lines move and not the ticks.
-    figure.layout.yaxis.range = [np.log10(2e7), np.log10(6e12)]
+    # The axis stays where it is, so that the lines move and not the ticks.
+    axis = rate_axis(*RATES, _("rate, both directions added (bytes/s)") if found.left.ways == 2 else None)
+    ends = [
+        (f"{s.title}  <b>{say_rate(float(s.rate_Bps[-1]))}</b>", float(s.rate_Bps[-1]), ROLE[s.family]) for s in sides
+    ]
+    figure.layout.yaxis, figure.layout.annotations = axis, end_labels(ends, axis)
     return figure
 
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from course_lib.base import hardware, measured
 from course_lib.base.language import _
-from course_lib.base.scale import say_rate
+from course_lib.base.scale import say_number, say_rate
 from course_lib.figures import linkrows, rows
 from course_lib.figures.curves import Curve, Measured, rate_over_size
 from course_lib.links import linerate, sidebyside, staging
@@ -44,7 +44,11 @@ def losses(link: str = "pcie5") -> go.Figure:
     3
     """
     steps, rate_Bps = zip(*linerate.waterfall(link, request="read")[1:], strict=True)
-    return rows.losses(steps, rate_Bps, measured_Bps=measured_copies(link)[0].measured_Bps)
+    left, raw = rate_Bps[-1], rate_Bps[0]
+    title = _("Code and headers leave {left} of {raw}: {percent} %").format(
+        left=say_rate(left), raw=say_rate(raw), percent=say_number(100 * left / raw, 2)
+    )
+    return rows.losses(steps, rate_Bps, measured_Bps=measured_copies(link)[0].measured_Bps, title=title)
 
 
 def generations() -> go.Figure:

@@ -12,6 +12,7 @@ from course_lib.figures.base import base_figure, describe, line, linear_axis, no
 from course_lib.figures.theme import MARGIN, color, faded, ink, theme
 
 ROW_PX = 62
+TALL_PX = 74  # a line over the row, and two lines beside its marks
 BAR_PX = 17
 
 
@@ -89,7 +90,7 @@ def generations(
     labels = []
     for i in range(n):
         more = f": {under[i]}" if i < len(under) else ""
-        labels.append(_over(titles[i] + more, i, ink(), 13))
+        labels.append(_over(titles[i] + more, i, ink(), 20))
         for name, rate, role, side in ((pcie[i], slow[i], "pcie", "right"), (nvlink[i], fast[i], "nvlink", "left")):
             text = f"{name}<br><b>{say_rate(float(rate))}</b>"
             place = {"x": float(np.log10(rate)), "xref": "x", "y": i, "yref": "y", "xanchor": side}
@@ -108,7 +109,7 @@ def generations(
         ),
         subtitle=_("line rates of one direction; a row is a GPU with the slot it was sold with"),
         xaxis=rate_axis(low, high),
-        **_layout(n),
+        **_layout(n, TALL_PX),
         annotations=labels,
         meta=describe(
             _("Line rates of one direction, a row a GPU. {list}.").format(list="; ".join(said)),
