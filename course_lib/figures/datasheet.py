@@ -118,7 +118,7 @@ def forms(
             marks[typed_row], inks[typed_row] = color("attention"), ink("attention")
     # The axis stays where it is for the rates that exist, so that the bars move and not the ticks.
     low = min(1.0, 10.0 ** np.floor(np.log10(numbers.min() / 2)))
-    high = max(1e6, 10.0 ** np.ceil(np.log10(numbers.max() * 30)))
+    high = max(3e6, 10.0 ** np.ceil(np.log10(numbers.max() * 30)))
     shown = typed.strip() if len(typed.strip()) <= 40 else typed.strip()[:39] + "…"
     return _rows(
         labels, numbers, texts, marks, inks,
