@@ -116,7 +116,9 @@ def compare(style: str = "tensor", system: str = "dgx-h100") -> Compared:
     """
     runs = rows(style)
     first = runs[0]
-    unit = tensor_time(MODEL, first.batch, first.tensor, flops_per_s=1.0, time_of=prices(system, first.tensor, style), style=style)  # fmt: skip
+    unit = tensor_time(
+        MODEL, first.batch, first.tensor, flops_per_s=1.0, time_of=prices(system, first.tensor, style), style=style
+    )
     rate = unit.compute_s / (first.step_s - unit.communicate_s)
     steps = [
         tensor_time(MODEL, r.batch, r.tensor, flops_per_s=rate, time_of=prices(system, r.tensor, style), style=style)
