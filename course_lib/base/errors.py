@@ -13,6 +13,17 @@ from course_lib.base.language import _
 class CourseError(ValueError):
     """An input the course cannot use; the message is a sentence for a person."""
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython prints in place of a traceback: the sentence, and the line of the cell that led to it."""
+        line = None
+        step = self.__traceback__
+        while step is not None:
+            if "ipykernel" in (name := step.tb_frame.f_code.co_filename) or name.startswith("<ipython-input"):
+                line = step.tb_lineno
+            step = step.tb_next
+        where = "" if line is None else _(" (line {line} of this cell)").format(line=line)
+        return [f"{type(self).__name__}: {self}{where}"]
+
 
 def _shown(value: object) -> str:
     text = repr(value.tolist() if isinstance(value, np.ndarray) and value.size <= 6 else value)
