@@ -214,3 +214,13 @@ def who_gets_what() -> Explorer:
         name=Choice(_("who sends to whom"), PATTERNS, "permutation"),
         k=CountSlider(_("k"), 1, 15, 3, counts=range(1, 16)),
     )
+
+
+def picture(machine: str, name: str, k: int = 1, *, chips: bool = False):
+    """Return the picture of a machine under a pattern; `chips=True` draws every NVSwitch chip by itself.
+
+    >>> picture("dgx1-v100", "pair", 5).layout.title.text
+    'GPU 0 → PCIe switch 0 is full: 15.8 GB/s; so are 4 other lines'
+    """
+    found = traffic(machine, name, k)
+    return topology_loads(found.topology, found.flow_Bps, chips=chips)
