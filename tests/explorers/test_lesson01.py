@@ -160,3 +160,10 @@ def test_numbers_that_the_lesson_says_in_words():
     c2c = [c.measured_Bps / 1e9 for c in measured_copies("c2c")]
     assert (round(min(c2c)), round(max(c2c))) == (170, 420)
     assert np.isclose(off.line_Bps, host.line_Bps)
+
+
+def test_small_staged_copies_are_about_eight_times_slower():
+    from course_lib.links.staging import staged_ends
+
+    ends = staged_ends(1e4)
+    assert float(ends.direct_Bps / ends.pipelined_Bps) == pytest.approx(8, abs=0.5)
