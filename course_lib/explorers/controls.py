@@ -110,8 +110,15 @@ class Slider(Control):
     def write(self, widget, value):
         """Set the slider to `value`, which has to be one of its steps."""
         if value not in (v for _text, v in widget.options):
-            raise CourseError(_("{label} is {value}; the slider has {n} steps from {low} to {high}.").format(
-                label=self.label, value=value, n=len(self.values), low=self.say(self.values[0]), high=self.say(self.values[-1])))  # fmt: skip
+            raise CourseError(
+                _("{label} is {value}; the slider has {n} steps from {low} to {high}.").format(
+                    label=self.label,
+                    value=value,
+                    n=len(self.values),
+                    low=self.say(self.values[0]),
+                    high=self.say(self.values[-1]),
+                )
+            )
         widget.value = value
 
 

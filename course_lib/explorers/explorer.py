@@ -293,8 +293,11 @@ def _check_names(compute: Callable, controls: dict[str, Control]) -> None:
     needed = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     wrong = [name for name in controls if name not in names] + [name for name in needed if name not in controls]
     if wrong:
-        raise CourseError(_("{name} is a control or a parameter of the model, but not both. Controls: {controls}; parameters: {names}.").format(
-            name=wrong[0], controls=", ".join(controls), names=", ".join(names)))  # fmt: skip
+        raise CourseError(
+            _(
+                "{name} is a control or a parameter of the model, but not both. Controls: {controls}; parameters: {names}."
+            ).format(name=wrong[0], controls=", ".join(controls), names=", ".join(names))
+        )
 
 
 def _call(function: Callable, result, values: dict):

@@ -1,4 +1,4 @@
-"""Curves over message size: rate and time of links, with half-sizes, limits and measured points, and a fit with its residuals."""
+"""Curves over message size: rate and time of links, with half-sizes, limits and measured points."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,13 @@ import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
-from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.base.scale import say_bytes, say_rate, say_time
 from course_lib.figures.base import (
     OUTSIDE,
-    at,
     base_figure,
     describe,
     end_labels,
     line,
-    linear_axis,
-    note,
     points,
     rate_axis,
     ring,
@@ -25,7 +22,10 @@ from course_lib.figures.base import (
     time_axis,
     wrapped,
 )
+from course_lib.figures.residualfit import fit_and_residuals
 from course_lib.figures.theme import SERIES_DASH, color, theme
+
+__all__ = ["Curve", "Measured", "fit_and_residuals", "rate_over_size", "time_over_size"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,15 @@ def rate_over_size(
         )
     if not subtitle:
         rings_text = _("rings: size at which half of the rate is reached") if halves else ""
-        subtitle = "; ".join(t for t in (rings_text, _("crosses: measured") if measured else "", _("dashed grey: limit") if any(c.limit for c in curves) else "") if t)  # fmt: skip
+        subtitle = "; ".join(
+            t
+            for t in (
+                rings_text,
+                _("crosses: measured") if measured else "",
+                _("dashed grey: limit") if any(c.limit for c in curves) else "",
+            )
+            if t
+        )
     rows = [(c.name, say_bytes(float(b)), say_rate(float(r))) for c in curves for b, r in _few(sizes, c.y)]
     rows += [(m.name, say_bytes(float(b)), say_rate(float(r))) for m in measured for b, r in zip(m.message_B, m.y)]
     alt = _("Rate over message size, both axes logarithmic. ") + " ".join(_curve_words(c, sizes) for c in curves)
@@ -154,18 +162,30 @@ def time_over_size(
     labels = [(f"{wrapped(c.name, 13)}<br><b>{say_time(float(c.y[-1]))}</b>", float(c.y[-1]), c.role) for c in curves]
     c = curves[0]
     title = title or _("{name}: {small} takes {fast}, {large} takes {slow}").format(
-        name=c.name, small=say_bytes(float(sizes[0])), fast=say_time(float(c.y[0])), large=say_bytes(float(sizes[-1])), slow=say_time(float(c.y[-1]))
-    )  # fmt: skip
+        name=c.name,
+        small=say_bytes(float(sizes[0])),
+        fast=say_time(float(c.y[0])),
+        large=say_bytes(float(sizes[-1])),
+        slow=say_time(float(c.y[-1])),
+    )
     if not subtitle:
-        subtitle = _("flat: latency; rising: bandwidth") + (_("; rings: both take the same time") if halves else "") + (_("; crosses: measured") if measured else "")  # fmt: skip
+        subtitle = (
+            _("flat: latency; rising: bandwidth")
+            + (_("; rings: both take the same time") if halves else "")
+            + (_("; crosses: measured") if measured else "")
+        )
     rows = [(c.name, say_bytes(float(b)), say_time(float(t))) for c in curves for b, t in _few(sizes, c.y)]
     rows += [(m.name, say_bytes(float(b)), say_time(float(t))) for m in measured for b, t in zip(m.message_B, m.y)]
     alt = _("Time over message size, both axes logarithmic. ") + " ".join(
         _("{name}: {fast} at {small}, {slow} at {large}.").format(
-            name=c.name, fast=say_time(float(c.y[0])), small=say_bytes(float(sizes[0])), slow=say_time(float(c.y[-1])), large=say_bytes(float(sizes[-1]))
+            name=c.name,
+            fast=say_time(float(c.y[0])),
+            small=say_bytes(float(sizes[0])),
+            slow=say_time(float(c.y[-1])),
+            large=say_bytes(float(sizes[-1])),
         )
         for c in curves
-    )  # fmt: skip
+    )
     return base_figure(
         data,
         title=title,
@@ -178,87 +198,14 @@ def time_over_size(
     )
 
 
-def fit_and_residuals(
-    message_B,
-    measured_s,
-    model_s,
-    *,
-    low_s=None,
-    high_s=None,
-    role: str = "model",
-    name: str = "",
-    title: str = "",
-    subtitle: str = "",
-) -> go.Figure:
-    """Return measured times with a fitted line through them, and under it how far each point is off, in percent.
-
-    `message_B`, `measured_s` and `model_s` have one entry a point; `low_s`, `high_s` are the spread. Five traces, always.
-
-    >>> fit_and_residuals([1e3, 1e6], [1e-5, 3e-5], [1e-5, 2e-5]).layout.title.text
-    'The line misses by at most 50 %, at 1 MB'
-    """
-    sizes = np.atleast_1d(finite("message_B", np.asarray(message_B), above=0))
-    measured, model = (
-        np.atleast_1d(finite(n, np.asarray(v), above=0)) for n, v in (("measured_s", measured_s), ("model_s", model_s))
-    )
-    if not sizes.shape == measured.shape == model.shape:
-        raise CourseError(
-            _("message_B, measured_s and model_s need one entry a point; they have {a}, {b} and {c}.").format(a=sizes.size, b=measured.size, c=model.size)
-        )  # fmt: skip
-    order = np.argsort(sizes, kind="stable")
-    off = (measured / model - 1) * 100
-    worst = int(np.argmax(np.abs(off)))
-    span = max(5.0, float(np.max(np.abs(off))) * 1.25)
-    xaxis = size_axis(float(sizes.min()) / 1.5, float(sizes.max()) * 1.5)
-    yaxis = time_axis(min(measured.min(), model.min()) / 2, max(measured.max(), model.max()) * 2) | {
-        "domain": [0.36, 1]
-    }
-    below = linear_axis(_("off (%)"), -span, span) | {"domain": [0, 0.25], "nticks": 5}
-    texts = [
-        _("{size}: measured {measured}, line {model}, {off} % off").format(
-            size=say_bytes(float(b)), measured=say_time(float(m)), model=say_time(float(t)), off=f"{o:+.1f}"
-        )
-        for b, m, t, o in zip(sizes, measured, model, off)
-    ]  # fmt: skip
-    stems_x = np.repeat(sizes, 3)
-    stems_y = np.column_stack([np.zeros_like(off), off, np.full_like(off, np.nan)]).ravel()
-    data = [
-        line(sizes[order], model[order], role=role, name=name or _("line")),
-        points(sizes, measured, low=low_s, high=high_s, hover="%{text}", text=texts, name=_("measured")),
-        line([sizes.min() / 1.5, sizes.max() * 1.5], [0, 0], role="limit", width=1.5, yaxis="y2", dash="solid"),
-        line(stems_x, stems_y, role="measured", width=1.5, dash="solid", yaxis="y2"),
-        points(sizes, off, hover="%{text}", text=texts, yaxis="y2"),
-    ]
-    words = [
-        (say_bytes(float(b)), say_time(float(m)), say_time(float(t)), f"{o:+.1f} %")
-        for b, m, t, o in zip(sizes, measured, model, off)
-    ]
-    median = float(np.median(np.abs(off)))
-    return base_figure(
-        data,
-        title=title or _("The line misses by at most {off} %, at {size}").format(off=say_number(abs(float(off[worst])), 2), size=say_bytes(float(sizes[worst]))),
-        subtitle=subtitle or _("above: crosses measured, line fitted; below: how far each point is off, half of them under {median} %").format(median=say_number(median, 2)),
-        xaxis=xaxis | {"anchor": "y2"},
-        yaxis=yaxis,
-        yaxis2=below,
-        height=480,
-        annotations=[note(name, x=0.995, xref="paper", xanchor="right", y=at(yaxis, float(model[order][-1])), yref="y", role=role, yshift=14)] if name else [],
-        meta=describe(
-            _("{n} measured times and the line through them. The largest miss is {off} % at {size}; half of the points are within {median} %.").format(
-                n=sizes.size, off=f"{off[worst]:+.1f}", size=say_bytes(float(sizes[worst])), median=say_number(median, 2)
-            ),
-            [_("size"), _("measured"), _("line"), _("off")],
-            words,
-        ),
-    )  # fmt: skip
-
-
 def _checked(curve: Curve, sizes: np.ndarray) -> Curve:
     y = finite(curve.name, np.asarray(curve.y), above=0)
     if np.shape(y) != sizes.shape:
         raise CourseError(
-            _("{name} has {n} values for {m} sizes; one a size is expected.").format(name=curve.name, n=np.size(y), m=sizes.size)
-        )  # fmt: skip
+            _("{name} has {n} values for {m} sizes; one a size is expected.").format(
+                name=curve.name, n=np.size(y), m=sizes.size
+            )
+        )
     return curve
 
 
@@ -312,13 +259,21 @@ def _few(sizes: np.ndarray, y: np.ndarray, at_most: int = 12):
 
 def _curve_words(curve: Curve, sizes: np.ndarray) -> str:
     words = _("{name}: {slow} at {small}, {fast} at {large}").format(
-        name=curve.name, slow=say_rate(float(curve.y[0])), small=say_bytes(float(sizes[0])), fast=say_rate(float(curve.y[-1])), large=say_bytes(float(sizes[-1]))
-    )  # fmt: skip
+        name=curve.name,
+        slow=say_rate(float(curve.y[0])),
+        small=say_bytes(float(sizes[0])),
+        fast=say_rate(float(curve.y[-1])),
+        large=say_bytes(float(sizes[-1])),
+    )
     half = _(", half of its rate at {size}").format(size=say_bytes(curve.half_B)) if curve.half_B is not None else ""
     return words + half + "."
 
 
 def _measured_words(measured: Sequence[Measured], say) -> str:
     return "".join(
-        " " + _("Measured, {name}: {n} points, at most {best}.").format(name=m.name, n=len(m.y), best=say(float(np.max(m.y)))) for m in measured
-    )  # fmt: skip
+        " "
+        + _("Measured, {name}: {n} points, at most {best}.").format(
+            name=m.name, n=len(m.y), best=say(float(np.max(m.y)))
+        )
+        for m in measured
+    )

@@ -77,9 +77,15 @@ def graph(
     drawn = np.argsort(level, kind="stable")  # the fullest on top
     links = [_link_shape(paths[i], width[i], colours[level[i]]) for i in drawn]
     words = [
-        _("{a} → {b}: {flow} of {all}, {percent} % full").format(a=names[s], b=names[d], flow=unit_say(float(f)), all=unit_say(float(c)), percent=say_number(100 * float(u), 3))
+        _("{a} → {b}: {flow} of {all}, {percent} % full").format(
+            a=names[s],
+            b=names[d],
+            flow=unit_say(float(f)),
+            all=unit_say(float(c)),
+            percent=say_number(100 * float(u), 3),
+        )
         for s, d, f, c, u in zip(src, dst, flow, capacity, full)
-    ]  # fmt: skip
+    ]
     data = [_hover(paths, words), _vertices(names, kinds, x, y)]
     worst = int(np.argmax(full)) if full.size else -1
     labels = _names(names, kinds, x, y)
@@ -101,11 +107,16 @@ def graph(
         height=height,
         margin={"l": 8, "r": 8, "b": 12},
         meta=describe(
-            _("A graph of {v} parts and {e} directed links. ").format(v=len(names), e=src.size) + "; ".join(w for w, f in zip(words, flow) if f > 0) + ".",
+            _("A graph of {v} parts and {e} directed links. ").format(v=len(names), e=src.size)
+            + "; ".join(w for w, f in zip(words, flow) if f > 0)
+            + ".",
             [_("from"), _("to"), _("flow"), _("capacity"), _("full")],
-            [(names[s], names[d], unit_say(float(f)), unit_say(float(c)), f"{100 * u:.0f} %") for s, d, f, c, u in zip(src, dst, flow, capacity, full)],
+            [
+                (names[s], names[d], unit_say(float(f)), unit_say(float(c)), f"{100 * u:.0f} %")
+                for s, d, f, c, u in zip(src, dst, flow, capacity, full)
+            ],
         ),
-    )  # fmt: skip
+    )
 
 
 def pcie_tree(
@@ -124,7 +135,8 @@ def pcie_tree(
     `parent[i]` is the index of what i hangs on, −1 for a root; `up_Bps[i]` flows from i to its parent, `down_Bps[i]` from the parent
     to i, `capacity_Bps[i]` is what that link carries in one direction (a root's entries are not read).
 
-    >>> pcie_tree(["CPU", "GPU 0", "GPU 1"], ["root", "gpu", "gpu"], [-1, 0, 0], [0, 5e10, 0], [0, 0, 5e10], [0, 6e10, 6e10]).layout.title.text
+    >>> kinds, up, down = ["root", "gpu", "gpu"], [0, 5e10, 0], [0, 0, 5e10]
+    >>> pcie_tree(["CPU", "GPU 0", "GPU 1"], kinds, [-1, 0, 0], up, down, [0, 6e10, 6e10]).layout.title.text
     'GPU 0 → CPU is 83 % full: 50 GB/s'
     """
     parent = np.asarray(parent, dtype=int)
@@ -195,20 +207,33 @@ def _hover(paths, words: Sequence[str]) -> dict:
     px = np.concatenate([p[0][1:-1] for p in paths]) if paths else []
     py = np.concatenate([p[1][1:-1] for p in paths]) if paths else []
     return {
-        "type": "scatter", "mode": "markers", "x": px, "y": py, "text": [w for w in words for _i in range(_STEPS - 1)], "hovertemplate": "%{text}<extra></extra>",
+        "type": "scatter",
+        "mode": "markers",
+        "x": px,
+        "y": py,
+        "text": [w for w in words for _i in range(_STEPS - 1)],
+        "hovertemplate": "%{text}<extra></extra>",
         "marker": {"size": 9, "opacity": 0, "color": theme().ground},
-    }  # fmt: skip
+    }
 
 
 def _vertices(names, kinds, x, y) -> dict:
     small = len(names) > 24
     return {
-        "type": "scatter", "mode": "markers", "x": x, "y": y, "text": list(names), "hovertemplate": "%{text}<extra></extra>",
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": y,
+        "text": list(names),
+        "hovertemplate": "%{text}<extra></extra>",
         "marker": {
-            "symbol": [SHAPES.get(kind, "circle") for kind in kinds], "size": [16 if small else {"switch": 38, "gpu": 30}.get(kind, 32) for kind in kinds],
-            "color": theme().panel, "line": {"color": theme().ink, "width": 1.8}, "opacity": 1,
+            "symbol": [SHAPES.get(kind, "circle") for kind in kinds],
+            "size": [16 if small else {"switch": 38, "gpu": 30}.get(kind, 32) for kind in kinds],
+            "color": theme().panel,
+            "line": {"color": theme().ink, "width": 1.8},
+            "opacity": 1,
         },
-    }  # fmt: skip
+    }
 
 
 def _names(names, kinds, x, y) -> list[dict]:

@@ -108,14 +108,18 @@ def losses(
     percent = say_number(100 * float(rates[-1] / rates[0]), 2)
     return base_figure(
         [left, gone, seen],
-        title=title or _("{percent} % of the line rate is left: {left} of {all}").format(percent=percent, left=say_rate(float(rates[-1])), all=say_rate(float(rates[0]))),
+        title=title
+        or _("{percent} % of the line rate is left: {left} of {all}").format(
+            percent=percent, left=say_rate(float(rates[-1])), all=say_rate(float(rates[0]))
+        ),
         subtitle=subtitle or _("solid: left after this stage; hatched: lost at it; one direction"),
-        xaxis=linear_axis(_("rate, one direction (bytes/s)"), 0, float(rates[0]) * 1.02) | _linear_ticks(float(rates[0])),
+        xaxis=linear_axis(_("rate, one direction (bytes/s)"), 0, float(rates[0]) * 1.02)
+        | _linear_ticks(float(rates[0])),
         **_rows_layout(len(rates) + (measured_Bps is not None), TALL_PX),
         barmode="overlay",
         annotations=labels,
         meta=describe(words, [_("stage"), _("left, one direction"), _("lost here")], rows),
-    )  # fmt: skip
+    )
 
 
 def _left_and_lost(rate_Bps: float, lost_Bps: float, before_Bps: float) -> str:
@@ -219,7 +223,10 @@ def residuals(
     side = _("below") if off[worst] < 0 else _("above")
     return base_figure(
         data,
-        title=title or _("{name} is {off} % {side} the model, the largest miss of {n}").format(name=names[worst], off=say_number(abs(float(off[worst])), 2), side=side, n=n),
+        title=title
+        or _("{name} is {off} % {side} the model, the largest miss of {n}").format(
+            name=names[worst], off=say_number(abs(float(off[worst])), 2), side=side, n=n
+        ),
         subtitle=subtitle or _("upright line: the model; crosses: measured"),
         xaxis=linear_axis(_("measured against the model (%)"), -span, span),
         **_rows_layout(n, TALL_PX),
@@ -230,7 +237,7 @@ def residuals(
             [_("what"), _("measured"), _("model"), _("off")],
             [(a, say(float(b)), say(float(c)), f"{d:+.1f} %") for a, b, c, d in zip(names, measured, model, off)],
         ),
-    )  # fmt: skip
+    )
 
 
 # Rows share a geometry: the name above its bar, the value at its end or at the right edge.
@@ -250,9 +257,17 @@ def _two_lines(name: str, text: str, row: int, role: str) -> dict:
 
 def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str], row_px: int = TALL_PX) -> dict:
     return {
-        "type": "bar", "orientation": "h", "x": np.asarray(lengths), "y": np.arange(len(texts), dtype=float), "base": base if np.ndim(base) else [base] * len(texts), "width": BAR_PX / row_px,
-        "marker": {"color": list(colours), "line": {"width": 0}}, "text": list(texts), "textposition": "none", "hovertemplate": "%{text}<extra></extra>",
-    }  # fmt: skip
+        "type": "bar",
+        "orientation": "h",
+        "x": np.asarray(lengths),
+        "y": np.arange(len(texts), dtype=float),
+        "base": base if np.ndim(base) else [base] * len(texts),
+        "width": BAR_PX / row_px,
+        "marker": {"color": list(colours), "line": {"width": 0}},
+        "text": list(texts),
+        "textposition": "none",
+        "hovertemplate": "%{text}<extra></extra>",
+    }
 
 
 def _label(text: str, row: int) -> dict:

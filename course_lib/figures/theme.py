@@ -24,7 +24,14 @@ ROLES = ("pcie", "nvlink", "c2c", "network", "memory", "measured", "attention", 
 
 # What tells families apart in grey print, too.
 DASH = {"pcie": "solid", "nvlink": "solid", "c2c": "dash", "network": "dashdot", "memory": "longdash", "limit": "dash"}
-SYMBOL = {"pcie": "square", "nvlink": "circle", "c2c": "pentagon", "network": "diamond", "memory": "triangle-up", "measured": "x"}  # fmt: skip
+SYMBOL = {
+    "pcie": "square",
+    "nvlink": "circle",
+    "c2c": "pentagon",
+    "network": "diamond",
+    "memory": "triangle-up",
+    "measured": "x",
+}
 SERIES_DASH = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
 
 # Plotly 7 offers to upload a chart to a cloud unless it is told not to.

@@ -12,7 +12,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
-NEEDS_INPUT = "type a number first"
 
 READY = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k = w?.sessionContext?.session?.kernel;
@@ -173,15 +172,17 @@ class Watched:
         return explorer.evaluate("""e => [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
             .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|').replace(/\\b(clip|legend|topdefs|defs)?[a-z-]*[0-9a-f]{6,}[a-z-]*/g, '')""")
 
-    def settle(self, explorer, quiet_s: float = 0.35, at_most_s: float = 8.0) -> str:
-        """Wait until the picture has stopped changing and return it."""
-        began, last, since = time.monotonic(), self.picture(explorer), time.monotonic()
+    def settle(self, explorer, before: str | None = None, *, quiet_s: float = 0.3, at_most_s: float = 10.0) -> str:
+        """Wait until the picture has stopped changing and return it; `before` is one it should first differ from (for 2.5 s)."""
+        began = since = time.monotonic()
+        last = self.picture(explorer)
         while time.monotonic() - began < at_most_s:
-            self.page.wait_for_timeout(60)
-            now = self.picture(explorer)
+            self.page.wait_for_timeout(50)
+            now, moment = self.picture(explorer), time.monotonic()
             if now != last:
-                last, since = now, time.monotonic()
-            elif time.monotonic() - since > quiet_s and explorer.locator(".ic-figure svg.main-svg").count():
+                last, since = now, moment
+            waiting = before is not None and now == before and moment - began < 2.5
+            if not waiting and moment - since > quiet_s and explorer.locator(".ic-figure svg.main-svg").count():
                 break
         return last
 
@@ -212,14 +213,16 @@ def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[s
         explorer.scroll_into_view_if_needed()
         commit_guess(watched, explorer)
         watched.settle(explorer)
-        for control in explorer.locator(".ic-controls > .jupyter-widgets, .ic-controls > .lm-Widget").all():
-            name = (control.locator("label").first.inner_text() if control.locator("label").count() else "?").strip()
-            seen = {watched.settle(explorer)}
+        for control in explorer.locator(".ic-controls > *").all():
+            name = " ".join(control.inner_text().replace("\u200b", "").split())[:60] or "?"
+            seen = [watched.settle(explorer)]
             try:
-                _move(watched, explorer, control, seen)
+                for move in _moves(watched, control):
+                    move()
+                    seen.append(watched.settle(explorer, seen[-1]))
             except Exception as error:
                 wrong.append(f"explorer {number}, {name}: could not be moved: {error}"[:300])
-            if must_change and len(seen) < 2 and not control.locator("[data-same]").count():
+            if must_change and len(set(seen)) < 2:
                 wrong.append(f"explorer {number}, {name}: the picture does not change")
             if not explorer.locator(".ic-figure svg.main-svg").count():
                 wrong.append(f"explorer {number}, {name}: the picture is gone")
@@ -235,36 +238,36 @@ def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[s
     return wrong
 
 
-def _move(watched: Watched, explorer, control, seen: set) -> None:
-    page = watched.page
+def _moves(watched: Watched, control):
+    """Yield what a hand can do to a control, one act at a time."""
+    keyboard = watched.page.keyboard
+
+    def press(handle, key):
+        handle.focus()
+        keyboard.press(key)
+
+    def enter(box, text):
+        box.fill(text)
+        box.press("Enter")
+
     if control.locator(".noUi-handle").count():
         handle = control.locator(".noUi-handle").first
-        for key, times in (("ArrowRight", 1), ("Home", 1), ("ArrowRight", 2), ("End", 1), ("ArrowLeft", 1)):
-            handle.focus()
-            for _i in range(times):
-                page.keyboard.press(key)
-            seen.add(watched.settle(explorer, 0.25))
+        for key in ("ArrowRight", "Home", "ArrowRight", "End", "ArrowLeft"):
+            yield lambda key=key: press(handle, key)
         for button in control.locator("button").all():
             if button.is_visible() and button.is_enabled():
-                button.click()
-                seen.add(watched.settle(explorer, 0.25))
+                yield button.click
     elif control.locator("select").count():
         select = control.locator("select").first
         for i in range(select.locator("option").count()):
-            select.select_option(index=i)
-            seen.add(watched.settle(explorer, 0.25))
+            yield lambda i=i: select.select_option(index=i)
     elif control.locator("input[type=checkbox]").count():
         for _i in range(2):
-            control.locator("input[type=checkbox]").first.click()
-            seen.add(watched.settle(explorer, 0.25))
+            yield control.locator("input[type=checkbox]").first.click
     elif control.locator("input").count():
         box = control.locator("input").first
-        before = box.input_value()
-        for text in ("", "nonsense", "-1", "0", "1e300", "nan", before):
-            box.fill(text)
-            box.press("Enter")
-            seen.add(watched.settle(explorer, 0.25))
-    elif control.locator("button").count():
+        for text in ("", "nonsense", "-1", "0", "1e300", "nan", box.input_value()):
+            yield lambda text=text: enter(box, text)
+    else:
         for button in control.locator("button").all():
-            button.click()
-            seen.add(watched.settle(explorer, 0.25))
+            yield button.click

@@ -36,7 +36,7 @@ def test_the_driver_notices_a_control_without_effect(watch, lab):
     dead = "from course_lib.explorers.controls import CountSlider\nfrom course_lib.explorers.explorer import Explorer\n"
     dead += "Explorer(lambda n: demo.link(1e-5, 5e10), demo.draw, question='dead?', n=CountSlider('GPUs'))"
     page = opened(watch, lab, "dead", ["import demo", dead])
-    assert drive_every_control(page) == ["explorer 1, GPUs: the picture does not change"]
+    assert drive_every_control(page) == ["explorer 1, GPUs 8: the picture does not change"]
 
 
 def test_sixty_changes_in_a_second_end_with_the_last_value(watch, lab):
@@ -57,7 +57,11 @@ def test_sixty_changes_in_a_second_end_with_the_last_value(watch, lab):
     ended = time.monotonic()
     wanted = explorer.locator(".widget-readout").nth(1).inner_text()
     assert wanted == "1 TB/s"
-    page.page.wait_for_function("w => document.querySelector('.ic-figure svg.main-svg')?.parentElement.textContent.includes(w)", arg=wanted, timeout=10_000)
+    page.page.wait_for_function(
+        "w => document.querySelector('.ic-figure svg.main-svg')?.parentElement.textContent.includes(w)",
+        arg=wanted,
+        timeout=10_000,
+    )
     lag_s = time.monotonic() - ended
     assert wanted in explorer.locator(".ic-eq").inner_text()
     print(f"\nlast value shown {lag_s:.2f} s after the end of the drag")
@@ -91,7 +95,9 @@ def test_the_dark_theme_gives_a_dark_figure_that_can_be_read(watch, lab):
 
 @pytest.mark.parametrize("width", [360, 400])
 def test_a_narrow_page_shows_everything_inside_its_width(watch, lab, width):
-    page = opened(watch, lab, f"narrow{width}", ["import demo", "demo.alpha_beta()"], width=width, height=1400, simple=True)
+    page = opened(
+        watch, lab, f"narrow{width}", ["import demo", "demo.alpha_beta()"], width=width, height=1400, simple=True
+    )
     page.settle(visible_explorers(page)[0])
     room = page.page.locator(".ic-explorer").first.bounding_box()
     for part in (".ic-head", ".ic-figure svg.main-svg", ".ic-controls", ".ic-foot", ".ic-controls .noUi-target"):
@@ -107,7 +113,11 @@ def test_a_narrow_page_shows_everything_inside_its_width(watch, lab, width):
 
 
 def test_reopened_without_a_kernel_there_is_a_picture_and_an_instruction(watch, lab):
-    cells = ["import demo", "demo.alpha_beta()", "from course_lib.figures.show import show\nshow(demo.draw(demo.link(1e-5, 5e10)))"]
+    cells = [
+        "import demo",
+        "demo.alpha_beta()",
+        "from course_lib.figures.show import show\nshow(demo.draw(demo.link(1e-5, 5e10)))",
+    ]
     page = opened(watch, lab, "reopened", cells)
     page.page.wait_for_timeout(1500)
     page.save()

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
@@ -14,6 +14,7 @@ from course_lib.figures.base import end_labels, log_ticks, rate_axis, size_axis,
 from course_lib.figures.show import title_of
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(6, 12), min_size=1, max_size=6), st.booleans())
 def test_end_labels_never_touch(exponents, outside):
     axis = rate_axis(1e6, 1e12)
