@@ -11,7 +11,7 @@ from course_lib.base.language import _
 from course_lib.base.scale import MB, say_bytes, say_number, say_rate, say_time
 from course_lib.explorers.controls import Choice, CountSlider, SizeSlider, Slider
 from course_lib.explorers.explorer import Explorer, Guess
-from course_lib.figures.fits import dragged_line, say_miss
+from course_lib.figures.fits import Fitted, dragged_line, say_miss
 from course_lib.figures.latency import split_message
 from course_lib.links import alphabeta
 from course_lib.links.calibrate import Fit, fit
@@ -20,6 +20,7 @@ from course_lib.timing.sweeps import sweeps
 
 # Twenty-four steps a decade: fine enough that no line is missed, coarse enough for arrow keys.
 _E24 = (1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.4, 2.7, 3.0, 3.3, 3.6, 3.9, 4.3, 4.7, 5.1, 5.6, 6.2, 6.8, 7.5, 8.2, 9.1)  # fmt: skip
+GOOD = 1.25  # a line within this factor of the smallest misses is called as good as a line gets
 COUNTS = tuple(10**k for k in range(7))
 NVLINK_SWEEP = "m352"
 LINKS = {"nvlink4": "NVLink 4", "pcie5": "PCIe 5 x16", "ib-edr": "InfiniBand EDR", "ib-ndr": "InfiniBand NDR"}
@@ -46,15 +47,15 @@ def points() -> dict[str, Points]:
     ['host-write', 'host-read', 'peer-rdma', 'peer-nvlink']
     """
     found = {}
-    for name, series, role in (
-        ("host-write", "gdrcopy-write", "pcie"),
-        ("host-read", "gdrcopy-read", "pcie"),
-        ("peer-rdma", "rdma-gpu-edr-latency", "network"),
+    for name, series, role, title in (
+        ("host-write", "gdrcopy-write", "pcie", _("CPU writes to GPU, PCIe 3")),
+        ("host-read", "gdrcopy-read", "pcie", _("CPU reads from GPU, PCIe 3")),
+        ("peer-rdma", "rdma-gpu-edr-latency", "network", _("GPU to GPU, RDMA on EDR")),
     ):
         s = measured.series(series)
-        found[name] = Points(s.title, s.machine, role, s.message_B, s.time_s, f"{s.source}: {s.source.address}")
+        found[name] = Points(title, s.machine, role, s.message_B, s.time_s, f"{s.source}: {s.source.address}")
     sweep = {s.name: s for s in sweeps()}[NVLINK_SWEEP]
-    title = _("GPU to GPU over NVLink 4, NCCL send and receive")
+    title = _("GPU to GPU, NCCL on NVLink 4")
     found["peer-nvlink"] = Points(
         title, sweep.measured_on, "nvlink", sweep.message_B, sweep.time_s, f"NCCL {sweep.library}: {sweep.source}"
     )
@@ -81,6 +82,32 @@ def best(name: str) -> Fit:
     return fit(s.message_B, s.time_s)
 
 
+# Where the name of each series stands in the picture of all of them: at which point, on which side, how much higher.
+_LABELS = {
+    "host-write": (8, False, 8),
+    "host-read": (-9, True, -18),
+    "peer-rdma": (14, True, -16),
+    "peer-nvlink": (3, False, 20),
+}
+
+
+def lines() -> list[Fitted]:
+    """Return the four series with the rates of their best lines, as `rates_with_lines` takes them.
+
+    >>> [round(line.half_B) for line in lines()][0]
+    884
+    """
+    found = []
+    for name, s in points().items():
+        one, (label_at, label_right, label_up) = best(name), _LABELS[name]
+        rates = s.message_B / s.time_s, alphabeta.rate_Bps(s.message_B, one.latency_s, one.bandwidth_Bps)
+        dash = "dot" if name == "host-read" else "solid"
+        found.append(
+            Fitted(s.title, s.role, s.message_B, *rates, one.half_size_B, dash, label_at, label_right, label_up)
+        )
+    return found
+
+
 def through_points(name: str, latency_s: float, bandwidth_Bps: float) -> dict:
     """Return a line with this latency and bandwidth beside the points of a series, and beside the best line."""
     s, found = series(name), best(name)
@@ -105,12 +132,13 @@ def through_points(name: str, latency_s: float, bandwidth_Bps: float) -> dict:
     }
 
 
-def _middle(ratio: np.ndarray) -> str:
-    """Return within which factor of the line half of the points lie, in percent where that reads well."""
-    factor = float(np.exp(np.median(np.abs(np.log(ratio)))))
-    if factor >= 2:
-        return _("a factor of {factor}").format(factor=say_number(factor, 2))
-    return _("{percent} %").format(percent=say_number(100 * (factor - 1), 2))
+def _typical(line_s: np.ndarray, measured_s: np.ndarray) -> float:
+    """Return the root mean square of the misses as parts of the measured times: what the best line makes smallest."""
+    return float(np.sqrt(np.mean((line_s / measured_s - 1) ** 2)))
+
+
+def _percent(part: float) -> str:
+    return _("{percent} %").format(percent=say_number(100 * part, 2))
 
 
 def _draw(r: dict):
@@ -134,15 +162,19 @@ def _equation(r: dict) -> tuple[str, str]:
 
 
 def _sentence(r: dict) -> str:
-    mine, found = r["ratio"], 1 + r["best"].residual
-    worst = float(found[np.argmax(np.abs(np.log(found)))])
-    mine_text = _("Half of the points are within {mine} of your line, whose half-size is {half}.")
-    best_text = _("The best line has half of them within {best}; at its worst point the measurement is {worst}.")
-    text = mine_text.format(mine=_middle(mine), half=say_bytes(r["half_B"]))
-    text += " " + best_text.format(best=_middle(found), worst=say_miss(worst))
-    if np.max(np.abs(np.log(mine))) <= np.max(np.abs(np.log(found))) * 1.1:
-        text += " " + _("Yours is as good as a straight line gets here.")
-    return text
+    s, found = r["points"], r["best"]
+    mine = _typical(r["model_s"], s.time_s)
+    best_s = alphabeta.time_s(s.message_B, found.latency_s, found.bandwidth_Bps)
+    least = _typical(best_s, s.time_s)
+    text = _(
+        "Your line has the half-size {half} and misses by {mine} (root mean square); no line misses by less than {least}."
+    )
+    text = text.format(half=say_bytes(r["half_B"]), mine=_percent(mine), least=_percent(least))
+    if mine > GOOD * least:
+        return text
+    worst = float((s.time_s / best_s)[np.argmax(np.abs(np.log(s.time_s / best_s)))])
+    done = _("Yours is as good as a line gets here: at the best line's worst point the measurement is {worst}.")
+    return text + " " + done.format(worst=say_miss(worst))
 
 
 def _steps(low: float, high: float) -> tuple[float, ...]:

@@ -63,8 +63,8 @@ def latency_bands(
         note(text, x=at(xaxis, float(np.sqrt(a * b))), xref="x", xanchor="center", y=1.06, yref="y")
         for text, (a, b) in zip((_("latency"), _("mixed"), _("bandwidth")), pairwise(ends))
     ]
-    beside = {"x": at(xaxis, half_B), "xref": "x", "xanchor": "left", "xshift": 12, "y": 0.5, "yref": "y", "yshift": 13}
-    labels.append(note(_("half-size {size}").format(size=say_bytes(half_B)), role=role, **beside))
+    beside = {"x": at(xaxis, half_B), "xref": "x", "xanchor": "left", "xshift": 12, "y": 0.5, "yref": "y", "yshift": 22}
+    labels.append(note(_("half-size<br>{size}").format(size=say_bytes(half_B)), role=role, align="left", **beside))
     most, least = (100 * float(np.interp(np.log(b), np.log(sizes), part)) for b in (low_B, high_B))
     shown = {
         "low": say_bytes(low_B),
@@ -95,7 +95,7 @@ def latencies(names: Sequence[str], time_s, roles: Sequence[str], *, title: str 
     """Return measured times of small messages as points on a log axis, fastest first, each named and valued; one trace.
 
     >>> latencies(["NVLink", "staged"], [1.6e-6, 17.5e-6], ["nvlink", "pcie"]).layout.title.text
-    'From NVLink to staged: 11 × as long'
+    'Small messages take 1.6 µs to 17.5 µs, a factor of 11'
     """
     (times,) = _columns(time_s=time_s)
     if not len(names) == len(roles) == times.size:
@@ -121,7 +121,8 @@ def latencies(names: Sequence[str], time_s, roles: Sequence[str], *, title: str 
     ratio = say_number(float(times[-1] / times[0]), 2)
     return base_figure(
         [dots],
-        title=title or _("From {a} to {b}: {ratio} × as long").format(a=names[0], b=names[-1], ratio=ratio),
+        title=title
+        or _("Small messages take {a} to {b}, a factor of {ratio}").format(a=said[0], b=said[-1], ratio=ratio),
         subtitle=subtitle or _("each grid line is ten times the one before"),
         xaxis=xaxis,
         yaxis={"visible": False, "range": [n - 0.4, -0.7], "fixedrange": True, "title": {"text": ""}},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
 from course_lib.links import alphabeta
-from course_lib.links.alphabeta import crossover_B, half_size_B, many_s, rate_Bps, regime, time_s
+from course_lib.links.alphabeta import crossover_B, half_size_B, latency_share, many_s, rate_Bps, regime, time_s
 
 SIZES = st.floats(min_value=0, max_value=2.0**60)
 LATENCIES = st.floats(min_value=1e-9, max_value=1.0)
@@ -43,6 +43,20 @@ def test_no_integer_overflow_and_no_limit():
     assert (many_s(sizes, 1000, 2e-6, 450e9) > 4).all()
     assert time_s(2**60, 2e-6, 450e9) == pytest.approx(2**60 / 450e9)
     assert time_s(1e-3, 2e-6, 450e9) > 2e-6
+
+
+@given(SIZES, LATENCIES, RATES)
+def test_the_share_of_latency_and_that_of_bytes_make_the_whole(message_B, latency_s, bandwidth_Bps):
+    part = latency_share(message_B, latency_s, bandwidth_Bps)
+    bytes_part = rate_Bps(message_B, latency_s, bandwidth_Bps) / bandwidth_Bps
+    assert part + bytes_part == pytest.approx(1)
+    assert latency_share(half_size_B(latency_s, bandwidth_Bps), latency_s, bandwidth_Bps) == pytest.approx(0.5)
+
+
+def test_the_share_of_latency_at_its_limits():
+    assert latency_share([0, 1], 0, 1e9).tolist() == [0, 0]
+    assert latency_share(0, 1e-6, 1e9) == 1
+    assert latency_share(np.ones((3, 1)), [1e-6, 2e-6], 1e9).shape == (3, 2)
 
 
 def test_everything_broadcasts():
