@@ -112,7 +112,10 @@ def many_sizes() -> None:
 def beside_mlsysim(python: str) -> None:
     """The same all-reduce sweep: published times, our prediction, our ideal time, mlsysim's formulas."""
     print("\nall_reduce, judged sweeps (no constant saw them); median |ln(predicted / measured)| and ms for the sweep")
-    print(f"{'system':54s}{'ranks':>6s}{'ours':>8s}{'ideal':>8s}{'mlsysim':>9s}{'ours ms':>9s}{'mlsysim ms':>11s}")
+    print(
+        f"{'system':54s}{'ranks':>6s}{'ours':>8s}{'ideal':>8s}{'mlsysim':>9s}{'ours ms':>9s}{'mlsysim ms':>11s}"
+        "   largest size: measured, ours, ideal, mlsysim"
+    )
     pairs = []
     for x in residuals("training"):
         s = x.sweep
@@ -139,8 +142,11 @@ def beside_mlsysim(python: str) -> None:
             np.abs(np.log(np.array(theirs["answers"]) / s.time_s)),
         ]
         pairs.append(errors)
+        at = int(np.argmax(s.message_B))
+        largest = (s.time_s[at], x.predicted_s[at], ideal[at], theirs["answers"][at])
+        said = ", ".join(f"{t * 1e3:.4g}" for t in largest)
         cells = "".join(f"{np.median(e):8.2f}" for e in errors)
-        print(f"{s.measured_on[:53]:54s}{s.n_ranks:6d}{cells} {ms:9.2f}{theirs['time'] * 1e3:11.2f}")
+        print(f"{s.measured_on[:53]:54s}{s.n_ranks:6d}{cells} {ms:9.2f}{theirs['time'] * 1e3:11.2f}   {said} ms")
     print(f"{'all points':60s}" + "".join(f"{np.median(np.concatenate(e)):8.2f}" for e in zip(*pairs)))
 
 

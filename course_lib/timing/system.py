@@ -15,7 +15,7 @@ from course_lib.base.language import _
 KINDS = ("switch", "mesh", "ring", "pcie")
 # Whose fitted constants a system of one's own borrows.
 BORROWED_UP = {"switch": "nvlink4-switch", "mesh": "nvlink4-mesh", "ring": "nvlink-cube", "pcie": "pcie"}
-BORROWED_NET = "ib"
+BORROWED_NET = ((40e9, "ib-ndr"), (0.0, "ib"))  # by the rate of a card, at least
 
 _KEYS = {
     "": ("name", "hosts", "gpus_per_host", "hosts_per_domain", "scale_up", "scale_out"),
@@ -130,7 +130,7 @@ def load(name: "str | os.PathLike | System") -> System:
     >>> load("dgx-h10")
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: There is no system 'dgx-h10'. The nearest: dgx-h100, dgx-h200, hgx-h20, hgx-h800.
+    course_lib.base.errors.CourseError: There is no system 'dgx-h10'. The nearest: dgx-h100, dgx-h200, dgx-a100, dgx1-v100.
     """
     if isinstance(name, System):
         return name
@@ -245,13 +245,14 @@ def from_toml(path: "str | os.PathLike") -> System:
     )
     scale_out = None
     if "scale_out" in data:
+        card_Bps = read(out, "scale_out", "bandwidth_GBps", finite, above=0) * 1e9
         scale_out = ScaleOut(
             read(out, "scale_out", "nics_per_host", whole, at_least=1),
-            read(out, "scale_out", "bandwidth_GBps", finite, above=0) * 1e9,
+            card_Bps,
             read(out, "scale_out", "latency_us", finite, at_least=0) * 1e-6,
             read(out, "scale_out", "oversubscription", finite, default=1.0, at_least=1.0),
             read(out, "scale_out", "in_network_reduction", switch, default=False),
-            BORROWED_NET,
+            next(family for least, family in BORROWED_NET if card_Bps >= least),
         )
     hosts = read(data, "", "hosts", whole, default=1, at_least=1)
     per_domain = read(data, "", "hosts_per_domain", whole, default=1, at_least=1)

@@ -7,7 +7,9 @@ from course_lib.base.errors import CourseError
 from course_lib.comm import registry
 from course_lib.comm.schedule import Schedule, Step
 from course_lib.fabric.routes import routes
+from course_lib.fabric.scaleout import cluster
 from course_lib.fabric.scaleup import simple_host
+from course_lib.fabric.topology import VERTEX_KINDS
 from course_lib.timing import closedform, place
 from course_lib.timing.ideal import line, lines
 from course_lib.timing.stepped import stepped
@@ -28,7 +30,7 @@ def test_stepped_equals_the_closed_form_on_a_switch(op, algorithm):
             schedule = registry.build(op, n, algorithm, pipeline=pieces, radix=n)
             for message_B in (0.0, 7.0, 1e6, 2.0**60):
                 formula = closedform.time_s(op, algorithm, message_B, n, ALPHA, BETA, pieces=pieces)
-                assert stepped(schedule, box).time_s(message_B) == pytest.approx(formula, rel=1e-9)
+                assert stepped(schedule, box).time_s(message_B) == pytest.approx(formula, rel=1e-9, abs=0)
                 checked += 1
     assert checked >= 48
 
@@ -37,12 +39,14 @@ def test_stepped_equals_the_closed_form_on_a_switch(op, algorithm):
 def test_direct_all_reduce_uses_all_links_of_a_mesh(kind):
     box = simple_host(kind, 8, 448e9, ALPHA)
     schedule = registry.build("all_reduce", 8, "direct")
-    assert stepped(schedule, box).time_s(8e8) == pytest.approx(2 * ALPHA + 2 * 7 / 8 * 8e8 / 448e9, rel=1e-9)
+    assert stepped(schedule, box).time_s(8e8) == pytest.approx(2 * ALPHA + 2 * 7 / 8 * 8e8 / 448e9, rel=1e-9, abs=0)
 
 
 def test_a_ring_on_a_mesh_uses_one_link_of_each_gpu():
     box = simple_host("mesh", 4, 300e9, ALPHA)
-    assert stepped(registry.build("all_reduce", 4, "ring"), box).per_byte_s == pytest.approx(1.5 / 100e9, rel=1e-9)
+    assert stepped(registry.build("all_reduce", 4, "ring"), box).per_byte_s == pytest.approx(
+        1.5 / 100e9, rel=1e-9, abs=0
+    )
 
 
 def test_hierarchical_ring_equals_its_closed_form_on_a_rail_cluster():
@@ -51,7 +55,7 @@ def test_hierarchical_ring_equals_its_closed_form_on_a_rail_cluster():
         schedule = registry.build("all_reduce", 8 * hosts, "hierarchical-ring", ranks_per_domain=8)
         t = stepped(schedule, place.topology_of(system, hosts))
         formula = closedform.hierarchical_ring_s(1e9, hosts, 8, (1e-6, 450e9), (5e-6, 50e9))
-        assert t.time_s(1e9) == pytest.approx(formula, rel=1e-9)
+        assert t.time_s(1e9) == pytest.approx(formula, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "halving-doubling", "direct", "binomial", "hierarchical-tree"])
@@ -96,7 +100,38 @@ def test_spans_equal_pricing_every_repeat_on_its_own(algorithm, pieces):
     schedule = registry.build("all_reduce", 24, algorithm, pipeline=pieces, ranks_per_domain=8)
     where = place.switches(schedule, machine)
     t = stepped(schedule, machine, where)
-    assert (t.fixed_s, t.per_byte_s) == pytest.approx(brute_force(schedule, machine, where), rel=1e-9)
+    assert (t.fixed_s, t.per_byte_s) == pytest.approx(brute_force(schedule, machine, where), rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("algorithm", ["hierarchical-ring", "tree"])
+def test_the_fullest_link_is_found_among_thousands(algorithm):
+    machine = place.topology_of(load("dgx-h100"), 40)
+    assert machine.n_links > 2048
+    fewer = np.flatnonzero(machine.src >= machine.n_gpus)[-3]  # one slow link far down the list
+    machine.bandwidth_Bps[fewer] /= 1000
+    try:
+        schedule = registry.build("all_reduce", 320, algorithm, pipeline=2, ranks_per_domain=8)
+        where = place.switches(schedule, machine)
+        t = stepped(schedule, machine, where)
+        assert (t.fixed_s, t.per_byte_s) == pytest.approx(brute_force(schedule, machine, where), rel=1e-9, abs=0)
+    finally:
+        machine.bandwidth_Bps[fewer] *= 1000
+
+
+def test_switch_nodes_sit_on_the_level_they_are_made_for():
+    pod = cluster(simple_host("switch", 2, 450e9, ALPHA), 32, nics_per_host=2, radix=8)
+    assert pod.plan.net.levels == 3
+    per_leaf = pod.plan.net.hosts_per_block
+    schedule = registry.build(
+        "all_reduce", 64, "hierarchical-in-network+sharp", ranks_per_domain=2, radix=[per_leaf, 2, 16]
+    )
+    where = place.switches(schedule, pod)
+    kinds = np.array(VERTEX_KINDS)[pod.kind[where[64:]]]
+    for level, kind in enumerate(("nvswitch", "leaf", "spine", "core")):
+        assert set(kinds[schedule.switch_level == level]) == {kind}
+    home = np.arange(64)[schedule.switch_rank] // 2
+    assert (pod.host[where[64:]][schedule.switch_level == 0] == home[schedule.switch_level == 0]).all()
+    assert stepped(schedule, pod, where).time_s(1e6) > 0
 
 
 def test_transfers_that_end_at_different_repeats_leave_their_links():
@@ -104,7 +139,7 @@ def test_transfers_that_end_at_different_repeats_leave_their_links():
     step = Step([0, 1, 2], [1, 2, 3], [0, 1, 2], False, first=[0, 2, 5], count=[4, 1, 2], shift=0, window=8)
     schedule = Schedule("broadcast", 4, 4, 8, (step,), "odd")
     t = stepped(schedule, box)
-    assert (t.fixed_s, t.per_byte_s) == pytest.approx(brute_force(schedule, box, np.arange(4)), rel=1e-9)
+    assert (t.fixed_s, t.per_byte_s) == pytest.approx(brute_force(schedule, box, np.arange(4)), rel=1e-9, abs=0)
     assert int(t.repeats.sum()) == step.repeats
 
 
@@ -119,8 +154,8 @@ def test_deeper_pipelines_follow_from_two_depths_exactly():
             if found.pieces > 3000:
                 continue
             exact = line(op, algorithm, system, n, hosts, found.pieces)
-            assert found.fixed_s == pytest.approx(exact.fixed_s, rel=1e-9)
-            assert found.per_byte_s == pytest.approx(exact.per_byte_s, rel=1e-9)
+            assert found.fixed_s == pytest.approx(exact.fixed_s, rel=1e-9, abs=0)
+            assert found.per_byte_s == pytest.approx(exact.per_byte_s, rel=1e-9, abs=0)
 
 
 def test_the_bottleneck_of_each_step_is_named():
@@ -155,5 +190,5 @@ def test_the_closed_form_of_direct_is_the_stepped_time(op, system, n, hosts):
     from course_lib.timing.ideal import _direct
 
     a, b = _direct(op, load(system), n, hosts), line(op, "direct", load(system), n, hosts, None)
-    assert sum(a.fixed_s) == pytest.approx(sum(b.fixed_s), rel=1e-9)
-    assert sum(a.per_byte_s) == pytest.approx(sum(b.per_byte_s), rel=1e-9)
+    assert sum(a.fixed_s) == pytest.approx(sum(b.fixed_s), rel=1e-9, abs=0)
+    assert sum(a.per_byte_s) == pytest.approx(sum(b.per_byte_s), rel=1e-9, abs=0)
