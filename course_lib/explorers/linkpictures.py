@@ -122,12 +122,12 @@ def draw_overlay() -> go.Figure:
 
 def draw_staging(link: str = "pcie5") -> go.Figure:
     """Return a copy between two GPUs over size: with peer access, and between the two ends of staging, measured points on it."""
-    ends = staging.staged_ends(np.logspace(4, 9.5, 111), link)
+    ends = staging.staged_ends(np.logspace(4, 11, 141), link)
     off = [u for u in staging.without_peer_access() if u.link == link]
     curves = [
         Curve(_("peer access"), ends.direct_Bps, "pcie"),
-        Curve(_("staged, best chunks"), ends.pipelined_Bps, "memory", dash="longdash"),
-        Curve(_("staged, whole message"), ends.stored_Bps, "memory", dash="dot"),
+        Curve(_("in chunks"), ends.pipelined_Bps, "memory", dash="longdash"),
+        Curve(_("in one piece"), ends.stored_Bps, "memory", dash="dot"),
     ]
     points = [
         Measured(
@@ -143,7 +143,7 @@ def draw_staging(link: str = "pcie5") -> go.Figure:
         "Through host memory {machine} copies at {rate}; peer access over the same slots could reach {direct}"
     ).format(machine=off[0].machine, rate=say_rate(off[0].rate_Bps), direct=say_rate(float(ends.direct_Bps[-1])))
     subtitle = _(
-        "solid: one crossing of PCIe; dashed and dotted: two, overlapped or not; cross: measured with peer access off"
+        "solid: direct; dashed and dotted: staged, best chunks or in one piece; cross: measured, peer access off"
     )
     return rate_over_size(ends.message_B, curves, measured=points, title=title, subtitle=subtitle)
 
