@@ -152,7 +152,7 @@ def _beside(lines_px: Sequence[float], tall: Sequence[float], plot_px: float) ->
     for i, line_px in enumerate(lines_px):
         others = [px for j, px in enumerate(lines_px) if j != i]
         near = tall[i] / 2 + 2.5
-        tries = [line_px + sign * (near + 4 * k) for k in range(24) for sign in (1, -1)]
+        tries = [line_px + sign * (near + 4 * k) for k in range(int(plot_px // 4) + 1) for sign in (1, -1)]
         inside = [
             t
             for t in tries

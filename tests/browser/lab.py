@@ -224,6 +224,8 @@ def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[s
                 wrong.append(f"explorer {number}, {name}: could not be moved: {error}"[:300])
             if must_change and len(set(seen)) < 2:
                 wrong.append(f"explorer {number}, {name}: the picture does not change")
+            explorer.locator(".ic-foot button").last.click()  # reset: a value that fails must not hide the next control
+            watched.settle(explorer)
             if not explorer.locator(".ic-figure svg.main-svg").count():
                 wrong.append(f"explorer {number}, {name}: the picture is gone")
         for button in explorer.locator(".ic-foot button").all():
