@@ -64,7 +64,13 @@ def least_absolute(f: Callable, start: np.ndarray, target, weight, spread, round
 
 
 def fit_family(kind: str, family: str, chosen: Sequence[Sweep], up_of: Callable[[Sweep], dict]) -> dict[str, float]:
-    """Return the constants of one family, fitted to `chosen`; `up_of` gives a sweep's scale-up constants (kind "net")."""
+    """Return the constants of one family, fitted to `chosen`; `up_of` gives a sweep's scale-up constants (kind "net").
+
+    >>> one = [s for s in sweeps() if s.family == "efa2"]
+    >>> c = fit_family("net", "efa2", one, lambda s: constants.load("up", s.system.scale_up.family))
+    >>> 0.8 < c["net_eff"] < 1.1
+    True
+    """
     described = constants.described(kind, family)
     names = list(described)
     sizes = Counter(sweep.measured_on for sweep in chosen)
@@ -87,7 +93,12 @@ def fit_family(kind: str, family: str, chosen: Sequence[Sweep], up_of: Callable[
 
 
 def fit(chosen: Sequence[Sweep], only: set[str] | None = None, known: dict | None = None) -> dict:
-    """Return {(kind, family): constants} from sweeps; with `only`, refit these families and keep the rest of `known`."""
+    """Return {(kind, family): constants} from sweeps; with `only`, refit these families and keep the rest of `known`.
+
+    >>> few = [s for s in sweeps() if s.family == "xgmi-mesh"]
+    >>> list(fit(few))
+    [('up', 'xgmi-mesh')]
+    """
     found = dict(known or {})
     for kind in ("up", "net"):
         mine = [s for s in chosen if s.inside == (kind == "up")]
@@ -102,9 +113,14 @@ def fit(chosen: Sequence[Sweep], only: set[str] | None = None, known: dict | Non
     return found
 
 
-def write(path=constants.PATH) -> None:
-    """Fit both columns and write the table of constants."""
-    usable = [s for s in sweeps() if not s.flag]
+def write(path=constants.PATH, chosen: Sequence[Sweep] | None = None) -> None:
+    """Fit both columns and write the table of constants.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/constants.csv", [s for s in sweeps() if s.family == "xgmi-mesh"])
+    """
+    usable = [s for s in (sweeps() if chosen is None else chosen) if not s.flag]
     training = [s for s in usable if part(s) == "training"]
     shipped, trained = fit(usable), fit(training)
     with open(path, "w", encoding="utf-8", newline="") as file:

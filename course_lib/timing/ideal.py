@@ -68,6 +68,10 @@ def lines(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> tupl
 
     Beyond the depth at which all transfers overlap, one more piece adds one more repeat of the same kind: latency grows in a
     straight line with the pieces p and seconds per byte are c + d/p. Two depths there give all deeper ones exactly.
+
+    >>> from course_lib.timing.system import load
+    >>> [x.pieces for x in lines("all_reduce", "tree", load("dgx-h100"), 8, 1)][:4]
+    [1, 2, 3, 4]
     """
     if algorithm == "direct" and n > MOST_DIRECT:
         return (_direct(op, system, n, n_hosts),)
@@ -151,7 +155,13 @@ def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:
 
 @functools.lru_cache(maxsize=64)
 def ideal_laws(op: str, system: System, n: int, n_hosts: int, algorithm: str | None) -> tuple[list[Law], np.ndarray]:
-    """Return laws without fitted constants, and the pipeline depth of each, for one algorithm or for all that fit."""
+    """Return laws without fitted constants, and the pipeline depth of each, for one algorithm or for all that fit.
+
+    >>> from course_lib.timing.system import load
+    >>> laws, pieces = ideal_laws("all_reduce", load("dgx-h100"), 8, 1, "ring")
+    >>> [round(x * 1e6, 3) for x in laws[0].fixed_s.values()]
+    [14.0, 0.0]
+    """
     names = algorithms(op, system, n, n_hosts) if algorithm is None else [known(op, algorithm, system, n, n_hosts)]
     laws, pieces = [], []
     for name in names:
@@ -171,7 +181,12 @@ def ideal_laws(op: str, system: System, n: int, n_hosts: int, algorithm: str | N
 
 
 def known(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> str:
-    """Return an algorithm's name as it runs here, or say in words why it cannot."""
+    """Return an algorithm's name as it runs here, or say in words why it cannot.
+
+    >>> from course_lib.timing.system import load
+    >>> known("all_reduce", "in-network", load("dgx-h100"), 16, 2)
+    'hierarchical-in-network+tree'
+    """
     domains, _k = _domains(system, n, n_hosts)
     up, out = system.scale_up, system.scale_out
     if algorithm == "in-network" and domains > 1:

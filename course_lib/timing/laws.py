@@ -53,6 +53,11 @@ def shape(system: System, n: int, n_hosts: int) -> Shape:
 
     A mesh gives a GPU only the links to the ranks that take part; a subset of a host's GPUs uses only its share of
     the network cards (at least one). `pair_Bps` is what one pair of neighbours has.
+
+    >>> from course_lib.timing.system import load
+    >>> s = shape(load("dgx-h100"), 4, 2)
+    >>> s.k, s.domains, s.net_host_Bps / 1e9
+    (2, 2, 100.0)
     """
     domains = math.ceil(n_hosts / system.hosts_per_domain)
     k = math.ceil(n / domains)
@@ -93,7 +98,13 @@ def _laws(algorithm, launch, up_s, net_s, up_B, net_B, copy_B, bulk, c, kappa, p
 
 
 def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Constants | None) -> list[Law]:
-    """Every law a library would weigh for `op` on `n` ranks of `system`, with the constants of its two families."""
+    """Every law a library would weigh for `op` on `n` ranks of `system`, with the constants of its two families.
+
+    >>> from course_lib.timing.system import load
+    >>> from course_lib.timing.constants import load as fitted
+    >>> sorted({law.algorithm for law in laws("all_reduce", load("dgx-h100"), 8, 1, fitted("up", "nvlink4-switch"), None)})
+    ['in-network', 'ring']
+    """
     s = shape(system, n, n_hosts)
     inside = s.domains == 1
     hop = up["step"] * system.scale_up.latency_s
@@ -202,12 +213,23 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
 
 
 def time_s(law: Law, message_B):
-    """Seconds of one law for a message size or an array of sizes."""
+    """Seconds of one law for a message size or an array of sizes.
+
+    >>> law = Law("ring", "LL", {"launch": 4e-6}, {"transfer": 1e-9}, 0.5, "scale-up")
+    >>> round(float(time_s(law, 1000.0)) * 1e6, 6)  # 4 + 1 + 2 · ½ · √(4 · 1)
+    7.0
+    """
     alpha = sum(law.fixed_s.values())
     transfer = sum(law.per_byte_s.values()) * message_B
     return alpha + transfer + 2 * law.kappa * np.sqrt(alpha * transfer)
 
 
 def best_time_s(found: Sequence[Law], message_B):
-    """Seconds of the quickest of several laws, size by size."""
+    """Seconds of the quickest of several laws, size by size.
+
+    >>> slow = Law("ring", "Simple", {"launch": 9e-6}, {"transfer": 1e-10}, 0.0, "scale-up")
+    >>> quick = Law("ring", "LL", {"launch": 4e-6}, {"transfer": 1e-9}, 0.0, "scale-up")
+    >>> (best_time_s([slow, quick], np.array([0.0, 1e5])) * 1e6).round(3).tolist()
+    [4.0, 19.0]
+    """
     return np.min([time_s(law, message_B) for law in found], axis=0)

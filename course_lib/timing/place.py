@@ -77,6 +77,11 @@ def switches(schedule: Schedule, topology: Topology, per_domain: int | None = No
 
     Raises:
         CourseError: more ranks than GPUs, or switch nodes on a machine without switches.
+
+    >>> from course_lib.comm import registry
+    >>> from course_lib.timing.system import load
+    >>> switches(registry.build("all_reduce", 8, "in-network"), topology_of(load("dgx-h100"), 1)).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 8]
     """
     if schedule.n_ranks > topology.n_gpus:
         raise CourseError(

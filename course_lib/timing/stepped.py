@@ -1,4 +1,4 @@
-"""Stepped time: a schedule on a machine, with a barrier after every repeat; the fullest link and the longest way set the pace."""
+"""Stepped time: a barrier after every repeat of a schedule; the fullest link and the longest way set the pace."""
 
 from dataclasses import dataclass
 

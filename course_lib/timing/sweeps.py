@@ -101,7 +101,11 @@ def judging() -> frozenset[str]:
 
 
 def part(sweep: Sweep) -> str:
-    """Return "training", "judging" or "aside" (flagged) for a sweep."""
+    """Return "training", "judging" or "aside" (flagged) for a sweep.
+
+    >>> {part(s) for s in sweeps()} == {"training", "judging", "aside"}
+    True
+    """
     if sweep.flag:
         return "aside"
     return "judging" if sweep.measured_on in judging() else "training"

@@ -185,6 +185,13 @@ def from_toml(path: "str | os.PathLike") -> System:
     Needed: `gpus_per_host` and `[scale_up]` with `kind` (switch, mesh, ring or pcie), `bandwidth_GBps` (per GPU, one
     direction) and `latency_us`. `[scale_out]` (`nics_per_host`, `bandwidth_GBps` per card, one direction,
     `latency_us`, `oversubscription`) is needed for more than one host. The fitted constants are those of the kind.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "own.toml"
+    ...     _n = path.write_text('gpus_per_host = 4\\n[scale_up]\\nkind = "mesh"\\nbandwidth_GBps = 300\\nlatency_us = 1\\n')
+    ...     from_toml(path).scale_up.bandwidth_Bps
+    300000000000.0
     """
     path = os.fspath(path)
     try:

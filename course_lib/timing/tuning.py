@@ -81,7 +81,11 @@ def placed(system: System, n_ranks: int, n_hosts: int | None) -> tuple[int, int]
 
 @functools.lru_cache(maxsize=512)
 def candidates(op: str, system: System, n: int, n_hosts: int, column: str = "shipped") -> tuple[Law, ...]:
-    """Return the laws a library would weigh, with a column of fitted constants."""
+    """Return the laws a library would weigh, with a column of fitted constants.
+
+    >>> sorted({law.protocol for law in candidates("all_reduce", load("dgx-a100"), 8, 1)})
+    ['LL', 'LL128', 'Simple']
+    """
     up = constants.load("up", system.scale_up.family, column)
     net = constants.load("net", system.scale_out.family, column) if system.scale_out else None
     return tuple(laws(op, system, n, n_hosts, up, net))

@@ -23,7 +23,11 @@ class Valid:
 
 @functools.cache
 def measured(kind: str, family: str, op: str | None) -> tuple[float, float, int, int, int] | None:
-    """Return (least and most bytes, least and most ranks, systems) of the sweeps of a family, of one op or of all."""
+    """Return (least and most bytes, least and most ranks, systems) of the sweeps of a family, of one op or of all.
+
+    >>> measured("up", "nvlink4-switch", "all_reduce")[2:4]
+    (2, 8)
+    """
     mine = [
         s
         for s in sweeps()
