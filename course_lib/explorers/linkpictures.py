@@ -122,7 +122,7 @@ def draw_overlay() -> go.Figure:
 
 def draw_staging(link: str = "pcie5") -> go.Figure:
     """Return a copy between two GPUs over size: with peer access, and between the two ends of staging, measured points on it."""
-    ends = staging.staged_ends(np.logspace(4, 11, 141), link)
+    ends = staging.staged_ends(np.logspace(5, 11, 121), link)
     off = [u for u in staging.without_peer_access() if u.link == link]
     curves = [
         Curve(_("peer access"), ends.direct_Bps, "pcie"),
