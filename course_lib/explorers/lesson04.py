@@ -1,20 +1,24 @@
 """Lesson 04: a stepper over one's own schedule (proved, animated and timed as one object), and a published sweep beside the model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.base.scale import GiB, say_bytes, say_rate, say_time
+from course_lib.base.scale import GB, GiB, say_bytes, say_number, say_rate, say_time
 from course_lib.comm.meaning import busbw_Bps
 from course_lib.comm.proof import Proof, prove
 from course_lib.comm.schedule import Schedule
 from course_lib.comm.trace import Trace, trace
 from course_lib.explorers.controls import Choice, SizeSlider, Stepper
 from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.figures.curves import Curve, Measured, rate_over_size
 from course_lib.figures.spacetime import spacetime
+from course_lib.figures.timelines import in_time
 from course_lib.timing.place import topology_of
 from course_lib.timing.stepped import Timing, stepped
 from course_lib.timing.sweeps import Sweep, part, sweeps
@@ -53,8 +57,10 @@ class Stepped:
     per_byte_s: float
 
 
-def stepper(schedule: Schedule, *, guess: Guess | None = None) -> Explorer:
+def stepper(schedule: Schedule, *, ask: bool = False) -> Explorer:
     """Return the stepper over a schedule: step, message size and system; the same object is proved, animated and timed.
+
+    With `ask` the learner first says how long it takes.
 
     Raises:
         CourseError: something that is no Schedule, or is too large for a picture.
@@ -72,6 +78,7 @@ def stepper(schedule: Schedule, *, guess: Guess | None = None) -> Explorer:
             )
         )
     seen, proof = trace(schedule), prove(schedule)
+    asked = _("How long does it take for {size} on {where}?").format(size=say_bytes(LARGE_B), where=SYSTEMS[0][0])
     times: dict[str, Timing] = {}
 
     def at(step: int, message_B: float, system: str) -> Stepped:
@@ -84,7 +91,7 @@ def stepper(schedule: Schedule, *, guess: Guess | None = None) -> Explorer:
         at,
         lambda now: spacetime(now.seen, now.frame, now.timed),
         question=_("What does each step of this schedule move, and what does it cost?"),
-        guess=guess,
+        guess=Guess("04.stepper", asked, "ms", lambda: time_of(schedule).time_s(LARGE_B)) if ask else None,
         equation=_equation,
         sentence=_sentence,
         step=Stepper(_("step"), seen.frames, help=_("arrow keys, or play")),
@@ -158,3 +165,39 @@ def beside(name: str, schedule: Schedule) -> Beside:
     column = "training" if part(sweep) == "judging" else "shipped"
     predicted = predict(sweep.op, sweep.message_B, sweep.system, sweep.n_ranks, n_hosts=sweep.n_hosts, column=column)
     return Beside(sweep, part(sweep) == "judging", ideal_s, predicted)
+
+
+def side_by_side(schedules: Sequence[Schedule], message_B: float, system: str = "dgx-h100") -> go.Figure:
+    """Return schedules along one time axis, each step for one message on a system.
+
+    >>> from course_lib.comm import ring
+    >>> side_by_side([ring.all_reduce(8)], 0).layout.title.text.replace("<br>", " ")
+    'ring: 14 steps, 14 µs of latency and 0 s of bytes, 14 µs in all'
+    """
+    return in_time([one.name for one in schedules], [timeline(time_of(one, system), message_B) for one in schedules])
+
+
+def sweep_figure(found: Beside) -> go.Figure:
+    """Return the bus bandwidth of a published sweep over size, with both models and the rate of one GPU's link.
+
+    >>> from course_lib.comm import ring
+    >>> sweep_figure(beside("m072", ring.all_reduce(8))).layout.title.text.replace("<br>", " ")
+    '8x A100 node (NVLink3): the bus bandwidth reaches 235 of the 300 GB/s of a GPU'
+    """
+    sweep, link_Bps = found.sweep, found.sweep.system.scale_up.bandwidth_Bps
+    measured = found.busbw_Bps(sweep.time_s)
+    title = _("{where}: the bus bandwidth reaches {most} of the {limit} of a GPU").format(
+        where=sweep.measured_on, most=say_number(float(measured.max()) / GB, 3), limit=say_rate(link_Bps)
+    )
+    return rate_over_size(
+        sweep.message_B,
+        [
+            Curve(_("wires alone"), found.busbw_Bps(found.ideal_s), "model", limit=link_Bps),
+            Curve(_("with software"), found.busbw_Bps(found.predicted.time_s), "nvlink", dash="dash"),
+        ],
+        measured=[Measured(sweep.measured_on, sweep.message_B, measured)],
+        title=title,
+        subtitle=_(
+            "height: bus bandwidth; crosses: measured; lines: models; dashed grey: the link of one GPU, one direction"
+        ),
+    )

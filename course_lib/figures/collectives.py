@@ -223,21 +223,22 @@ def _round_up(high: float) -> float:
 def bytes_over_ranks(
     n_ranks,
     shares: Sequence[tuple[str, np.ndarray]],
-    wrong: tuple[str, np.ndarray],
+    belief: tuple[str, np.ndarray] | None = None,
     *,
     title: str = "",
     subtitle: str = "",
 ) -> go.Figure:
-    """Return the bytes each rank sends, as a share of the message, over the number of ranks; `wrong` is a dashed belief.
+    """Return the bytes each rank sends, as a share of the message, over the number of ranks; `belief` is dashed (1/n unless given).
 
     `shares` are (name, values over n_ranks). Traces: one a share, and the belief.
 
     >>> n = np.array([2, 8, 72])
-    >>> bytes_over_ranks(n, [("all-reduce", 2 * (n - 1) / n)], ("if it fell as 1/n", 1 / n)).layout.title.text.replace("<br>", " ")
+    >>> bytes_over_ranks(n, [("all-reduce", 2 * (n - 1) / n)]).layout.title.text.replace("<br>", " ")
     'all-reduce: from 2 to 72 ranks the bytes of a rank rise from 1 to 1.97 of the message'
     """
     n = np.atleast_1d(finite("n_ranks", np.asarray(n_ranks, dtype=float), at_least=1))
-    rows = [(name, np.asarray(y, dtype=float)) for name, y in (*shares, wrong)]
+    belief = belief or (_("if it fell as 1/n"), 1 / n)
+    rows = [(name, np.asarray(y, dtype=float)) for name, y in (*shares, belief)]
     if any(y.shape != n.shape for _name, y in rows) or n.size < 2:
         raise CourseError(_("Each line needs one value per number of ranks, and there have to be two or more."))
     xaxis = count_axis(float(n.min()), float(n.max()) * 1.001, _("ranks"), [int(v) for v in n])
@@ -272,18 +273,26 @@ def bytes_over_ranks(
             _("Bytes sent by a rank over message size. ")
             + " ".join(
                 _("{name}: {lo} at {a} ranks, {hi} at {b}.").format(
-                    name=k, lo=say_number(float(v[0])), a=int(n[0]), hi=say_number(float(v[-1])), b=int(n[-1])
+                    name=_one_line(k),
+                    lo=say_number(float(v[0])),
+                    a=int(n[0]),
+                    hi=say_number(float(v[-1])),
+                    b=int(n[-1]),
                 )
                 for k, v in rows
             ),
-            [_("ranks"), *(k for k, _v in rows)],
+            [_("ranks"), *(_one_line(k) for k, _v in rows)],
             [[int(m), *(float(v[i]) for _k, v in rows)] for i, m in enumerate(n)],
         ),
     )
 
 
+def _one_line(name: str) -> str:
+    return name.replace("<br>", " ")
+
+
 def _points(name: str, n: np.ndarray, y: np.ndarray) -> list[str]:
     return [
-        _("{name}, {n} ranks: {y}").format(name=name, n=int(a), y=say_number(float(b)))
+        _("{name}, {n} ranks: {y}").format(name=_one_line(name), n=int(a), y=say_number(float(b)))
         for a, b in zip(n, y, strict=True)
     ]
