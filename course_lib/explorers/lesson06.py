@@ -190,6 +190,11 @@ class TwoGpus:
     two: tuple[StepTime, ...]
 
     @property
+    def gains(self) -> tuple[float, ...]:
+        """How many times as fast as one GPU, over each link."""
+        return tuple(self.alone.total_s / t.total_s for t in self.two)
+
+    @property
     def columns(self) -> tuple:
         """Names, computing, communication, colours and one GPU's time, as the figure takes them."""
         return self.names, [t.compute_s for t in self.two], [t.communicate_s for t in self.two], self.roles, self.alone.total_s  # fmt: skip

@@ -61,7 +61,7 @@ def time_and_memory(
     x, total = np.arange(len(tensor), dtype=float), compute + communicate
     unit, name = (1e-3, "ms") if total.max() < 1 else (1.0, "s")
     texts = [
-        _("{n} GPUs: {a} of computing, {b} of communication, {c} together; {size} in each GPU").format(
+        _("degree {n}: {a} of computing, {b} of communication, {c} together; {size} in each GPU").format(
             n=t, a=say_time(float(a)), b=say_time(float(b)), c=say_time(float(a + b)), size=say_bytes(float(m))
         )
         for t, a, b, m in zip(tensor, compute, communicate, memory)

@@ -198,7 +198,7 @@ def memory_per_gpu(
     data, base, key = [], np.zeros(len(tensor)), []
     for (name, v), (role, strength, pattern) in zip(values.items(), shades, strict=False):
         texts = [
-            _("{n} GPUs, {name}: {size}").format(n=t, name=name, size=say_bytes(float(b))) for t, b in zip(tensor, v)
+            _("degree {n}, {name}: {size}").format(n=t, name=name, size=say_bytes(float(b))) for t, b in zip(tensor, v)
         ]
         marker = {"color": faded(color(role), strength), "line": {"width": 1, "color": theme().ground}}
         if pattern:
@@ -252,7 +252,7 @@ def memory_per_gpu(
         (t, *(say_bytes(float(v[i])) for v in values.values()), say_bytes(float(total[i])))
         for i, t in enumerate(tensor)
     ]
-    listed = "; ".join(_("{n} GPUs {size}").format(n=t, size=say_bytes(float(b))) for t, b in zip(tensor, total))
+    listed = "; ".join(_("degree {n}, {size}").format(n=t, size=say_bytes(float(b))) for t, b in zip(tensor, total))
     return base_figure(
         data,
         title=title,

@@ -24,14 +24,14 @@ from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length
 from course_lib.figures.theme import MARGIN, SYMBOL, color, faded, theme
 
 
-def two_over_links(
+def bars_over_links(
     names: Sequence[str], compute_s, communicate_s, roles: Sequence[str], alone_s: float, *, what: str = ""
 ) -> go.Figure:
     """Return two GPUs' time for a job over each link as a bar (computing, then communication), beside one GPU's as a dashed line.
 
     One entry a link, in seconds; `what` names the job in the title. Two traces.
 
-    >>> two_over_links(["NVLink", "PCIe"], [1.0, 1.0], [0.1, 1.4], ["nvlink", "pcie"], 2.0, what="A step").layout.title.text
+    >>> bars_over_links(["NVLink", "PCIe"], [1.0, 1.0], [0.1, 1.4], ["nvlink", "pcie"], 2.0, what="A step").layout.title.text
     'A step: 1.8 × as fast over NVLink, 0.83 × over PCIe'
     """
     compute, communicate = (
