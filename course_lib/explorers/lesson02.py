@@ -85,7 +85,7 @@ def best(name: str) -> Fit:
 # Where the name of each series stands in the picture of all of them: at which point, on which side, how much higher.
 _LABELS = {
     "host-write": (8, False, 8),
-    "host-read": (-9, True, -18),
+    "host-read": (-9, True, -30),
     "peer-rdma": (14, True, -16),
     "peer-nvlink": (3, False, 20),
 }
@@ -198,7 +198,7 @@ def drag_the_line() -> Explorer:
         sentence=_sentence,
         name=Choice(_("measured"), tuple((s.title, key) for key, s in points().items()), "peer-rdma"),
         latency_s=Slider(_("latency α"), _steps(20e-9, 1e-3), 10e-6, say_time),
-        bandwidth_Bps=Slider(_("bandwidth β, one direction"), _steps(0.1e9, 1e12), 2e9, say_rate),
+        bandwidth_Bps=Slider(_("bandwidth β, one direction"), _steps(0.1e9, 1e12), 1e9, say_rate),
     )
 
 
