@@ -86,7 +86,7 @@ def best(name: str) -> Fit:
 _LABELS = {
     "host-write": (8, False, 8),
     "host-read": (-9, True, -30),
-    "peer-rdma": (14, True, -16),
+    "peer-rdma": (14, True, -24),
     "peer-nvlink": (3, False, 20),
 }
 

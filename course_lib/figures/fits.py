@@ -172,7 +172,7 @@ def rates_with_lines(series: Sequence[Fitted], *, title: str = "", subtitle: str
             "y": at(yaxis, float(rate[s.label_at])),
             "yref": "y",
         }
-        labels.append(note(wrapped(s.name, 24), role=s.role, yshift=s.label_up, align="left", **place, **side))
+        labels.append(note(wrapped(s.name, 16), role=s.role, yshift=s.label_up, align="left", **place, **side))
         rows += [
             (s.name, say_bytes(float(b)), say_rate(float(r)), say_rate(float(f)))
             for b, r, f in zip(sizes, rate, fitted)

@@ -26,7 +26,7 @@ from course_lib.figures.base import (
 )
 from course_lib.figures.theme import MARGIN, SYMBOL, color, theme
 
-LATENCY_ROW_PX = 34
+LATENCY_ROW_PX = 42
 
 
 def latency_bands(
@@ -92,7 +92,7 @@ def latency_bands(
 
 
 def latencies(names: Sequence[str], time_s, roles: Sequence[str], *, title: str = "", subtitle: str = "") -> go.Figure:
-    """Return measured times of small messages as points on a log axis, fastest first, each named and valued; one trace.
+    """Return measured times of small messages as points on a log axis, fastest first, each named and valued; two traces.
 
     >>> latencies(["NVLink", "staged"], [1.6e-6, 17.5e-6], ["nvlink", "pcie"]).layout.title.text
     'Small messages take 1.6 µs to 17.5 µs, a factor of 11'
@@ -112,20 +112,22 @@ def latencies(names: Sequence[str], time_s, roles: Sequence[str], *, title: str 
     texts = [f"{name}: {text}" for name, text in zip(names, said)]
     dots = points(times, np.arange(n, dtype=float), size=11, hover="%{text}", text=texts)
     dots["marker"] |= {"color": [color(r) for r in roles], "symbol": [SYMBOL.get(r, "circle") for r in roles]}
-    middle = sum(xaxis["range"]) / 2
-    labels = []
-    for row, (name, text, role) in enumerate(zip(names, said, roles)):
-        x = at(xaxis, float(times[row]))
-        side = {"xanchor": "right", "xshift": -10} if x > middle else {"xanchor": "left", "xshift": 10}
-        labels.append(note(f"{name}  <b>{text}</b>", x=x, xref="x", y=row, yref="y", role=role, **side))
+    low = 10 ** xaxis["range"][0]
+    stems_x = np.column_stack([np.full(n, low), times, np.full(n, np.nan)]).ravel()
+    stems = line(stems_x, np.repeat(np.arange(n, dtype=float), 3), role="limit", width=1.2, dash="solid")
+    place = {"x": 0, "xref": "paper", "xanchor": "left", "yref": "y", "yshift": 15}
+    labels = [
+        note(f"{name}  <b>{text}</b>", y=row, role=role, **place)
+        for row, (name, text, role) in enumerate(zip(names, said, roles))
+    ]
     ratio = say_number(float(times[-1] / times[0]), 2)
     return base_figure(
-        [dots],
+        [stems, dots],
         title=title
         or _("Small messages take {a} to {b}, a factor of {ratio}").format(a=said[0], b=said[-1], ratio=ratio),
         subtitle=subtitle or _("each grid line is ten times the one before"),
         xaxis=xaxis,
-        yaxis={"visible": False, "range": [n - 0.4, -0.7], "fixedrange": True, "title": {"text": ""}},
+        yaxis={"visible": False, "range": [n - 0.7, -0.8], "fixedrange": True, "title": {"text": ""}},
         height=MARGIN["b"] + 74 + LATENCY_ROW_PX * n,
         margin={"l": 14},
         annotations=labels,
@@ -150,6 +152,7 @@ def split_message(
     """
     counts, total, waiting, wire = _columns(counts=counts, total_s=total_s, waiting_s=waiting_s, wire_s=wire_s)
     xaxis = count_axis(float(counts[0]), float(counts[-1]), _("messages, one after the other"))
+    xaxis["ticktext"] = [text if i % 3 == 0 else "" for i, text in enumerate(xaxis["ticktext"])]
     yaxis = time_axis(float(min(waiting.min(), wire.min())) / 2, float(total.max()) * 2)
     texts = [f"{say_number(float(n))}: {say_time(float(t))}" for n, t in zip(counts, total)]
     here = float(np.exp(np.interp(np.log(at_count), np.log(counts), np.log(total))))
