@@ -44,19 +44,21 @@ import json, sys, time
 from mlsysim.physics import communication as c
 import pint
 u = pint.get_application_registry()
-ask = json.load(sys.stdin)
-answers = []
-start = time.perf_counter()
-for m in ask["sizes"]:
-    B, alpha, beta = m * u.byte, ask["alpha"] * u.second, ask["beta"] * u.byte / u.second
-    if ask["algorithm"] == "ring":
-        t = c.calc_ring_allreduce_time(B, ask["n"], beta, alpha)
-    else:
-        t = c.calc_hierarchical_allreduce_time(
-            B, ask["hosts"], ask["n"] // ask["hosts"], beta, ask["net_beta"] * u.byte / u.second, alpha,
-            ask["net_alpha"] * u.second)
-    answers.append(t.to("second").magnitude)
-json.dump({"time": time.perf_counter() - start, "answers": answers}, sys.stdout)
+told = []
+for ask in json.load(sys.stdin):
+    answers = []
+    start = time.perf_counter()
+    for m in ask["sizes"]:
+        B, alpha, beta = m * u.byte, ask["alpha"] * u.second, ask["beta"] * u.byte / u.second
+        if ask["algorithm"] == "ring":
+            t = c.calc_ring_allreduce_time(B, ask["n"], beta, alpha)
+        else:
+            t = c.calc_hierarchical_allreduce_time(
+                B, ask["hosts"], ask["n"] // ask["hosts"], beta, ask["net_beta"] * u.byte / u.second, alpha,
+                ask["net_alpha"] * u.second)
+        answers.append(t.to("second").magnitude)
+    told.append({"time": time.perf_counter() - start, "answers": answers})
+json.dump(told, sys.stdout)
 """
 
 
@@ -116,7 +118,7 @@ def beside_mlsysim(python: str) -> None:
         f"{'system':54s}{'ranks':>6s}{'ours':>8s}{'ideal':>8s}{'mlsysim':>9s}{'ours ms':>9s}{'mlsysim ms':>11s}"
         "   largest size: measured, ours, ideal, mlsysim"
     )
-    pairs = []
+    chosen, asks = [], []
     for x in residuals("training"):
         s = x.sweep
         if x.part != "judging" or s.op != "all_reduce" or s.system.hosts_per_domain > 1 or len(s.message_B) < 10:
@@ -125,15 +127,17 @@ def beside_mlsysim(python: str) -> None:
         flat = s.n_hosts == 1
         k = s.n_ranks // s.n_hosts
         cards = out.nics_per_host * out.bandwidth_Bps / s.system.gpus_per_host
+        chosen.append(x)
         ask = {
             "algorithm": "ring" if flat else "hierarchical", "n": s.n_ranks, "hosts": s.n_hosts, "alpha": up.latency_s,
             "beta": up.bandwidth_Bps, "net_alpha": out.latency_s, "net_beta": max(cards, out.bandwidth_Bps / k),
             "sizes": s.message_B.tolist(),
         }  # fmt: skip
-        told = subprocess.run(
-            [python, "-c", MLSYSIM], input=json.dumps(ask), capture_output=True, text=True, check=True
-        )
-        theirs = json.loads(told.stdout)
+        asks.append(ask)
+    told = subprocess.run([python, "-c", MLSYSIM], input=json.dumps(asks), capture_output=True, text=True, check=True)
+    pairs = []
+    for x, theirs in zip(chosen, json.loads(told.stdout), strict=True):
+        s = x.sweep
         ms = best_ms(lambda: predict(s.op, s.message_B, s.system, s.n_ranks, n_hosts=s.n_hosts))  # noqa: B023
         ideal = predict(s.op, s.message_B, s.system, s.n_ranks, n_hosts=s.n_hosts, ideal=True).time_s
         errors = [
