@@ -47,8 +47,9 @@ PATTERNS = (
 class Traffic:
     """A machine under a pattern: fair rates (p,), the link (l,) flows in bytes/s, what fills first, and how much slower than alone.
 
-    `first` names the line of the picture that fills first, `width_Bps` is its width, `flows` how many flows it carries
-    (parts of flows count as parts), so that width over flows is the slowest rate. `k` is the number that the pattern used.
+    `first` names the line of the picture that fills first (`first_link` is a link of it), `width_Bps` is its width, and
+    `flows` how many flows it carries (parts of flows count as parts): width over flows is the slowest rate. `k` is the
+    number that the pattern used.
     """
 
     topology: Topology
@@ -60,6 +61,7 @@ class Traffic:
     slower: np.ndarray
     flow_Bps: np.ndarray
     first: str
+    first_link: int
     width_Bps: float
     flows: float
 
@@ -107,20 +109,20 @@ def traffic(machine: str, name: str, k: int = 1) -> Traffic:
     paths = routes(topology, src, dst)
     rate = max_min_rates(topology, paths)
     flow, shares = (_as_drawn(topology, drawn, loads(topology, paths, each)) for each in (rate, 1.0))
-    first, width, flows = _fills_first(drawn, shares)
-    return Traffic(drawn, name, k, src, dst, rate, slowed_by(topology, paths), flow, first, width, flows)
+    return Traffic(drawn, name, k, src, dst, rate, slowed_by(topology, paths), flow, *_fills_first(drawn, shares))
 
 
-def _fills_first(topology: Topology, shares: np.ndarray) -> tuple[str, float, float]:
-    """Return name, width and number of flows of the line of the picture that fills first when all flows grow alike."""
+def _fills_first(topology: Topology, shares: np.ndarray) -> tuple[str, int, float, float]:
+    """Return the line of the picture that fills first when all flows grow alike: name, a link of it, width, flows over it."""
     fair = np.divide(topology.bandwidth_Bps, shares, out=np.full(topology.n_links, np.inf), where=shares > 0)
     link = int(np.flatnonzero(fair <= fair.min() * (1 + 1e-9))[0])
     plan = layout(topology)
     for bundle in plan.bundles:
         if link in bundle.links:
             name = f"{plan.parts[bundle.a].name} → {plan.parts[bundle.b].name}"
-            return name, float(topology.bandwidth_Bps[bundle.links].sum()), float(shares[bundle.links].sum().round(9))
-    return link_name(topology, link), float(topology.bandwidth_Bps[link]), float(shares[link])
+            width = float(topology.bandwidth_Bps[bundle.links].sum())
+            return name, link, width, float(shares[bundle.links].sum().round(9))
+    return link_name(topology, link), link, float(topology.bandwidth_Bps[link]), float(shares[link])
 
 
 @lru_cache(maxsize=32)
@@ -166,7 +168,7 @@ def spread(found: Traffic) -> str:
 
 
 def _draw(found: Traffic):
-    return topology_loads(found.topology, found.flow_Bps)
+    return topology_loads(found.topology, found.flow_Bps, first=found.first_link)
 
 
 def _equation(found: Traffic) -> tuple[str, str]:
@@ -196,7 +198,7 @@ def who_gets_what() -> Explorer:
     """Return the explorer of lesson 03: a machine, a pattern and its number; the fullest link and every flow's rate.
 
     >>> who_gets_what().figure.layout.title.text
-    'GPU 0 → 4 NVSwitches is full: 450 GB/s; so are 15 other lines'
+    'GPU 0 → 4 NVSwitches is full: 450 GB/s; so is one other line'
     """
     return Explorer(
         traffic,
@@ -211,8 +213,8 @@ def who_gets_what() -> Explorer:
         equation=_equation,
         sentence=_sentence,
         machine=Choice(_("machine"), MACHINES, "hgx-h100"),
-        name=Choice(_("who sends to whom"), PATTERNS, "permutation"),
-        k=CountSlider(_("k"), 1, 15, 3, counts=range(1, 16)),
+        name=Choice(_("who sends to whom"), PATTERNS, "pair"),
+        k=CountSlider(_("k"), 1, 15, 5, counts=range(1, 16)),
     )
 
 
@@ -223,4 +225,4 @@ def picture(machine: str, name: str, k: int = 1, *, chips: bool = False):
     'GPU 0 → PCIe switch 0 is full: 15.8 GB/s; so are 4 other lines'
     """
     found = traffic(machine, name, k)
-    return topology_loads(found.topology, found.flow_Bps, chips=chips)
+    return topology_loads(found.topology, found.flow_Bps, chips=chips, first=found.first_link)

@@ -1,4 +1,4 @@
-"""Pairs: who reaches whom how fast, as a matrix of numbers; and how much of what GPUs can send passes the worst cut, as rows."""
+"""Pairs: who reaches whom how fast, as a matrix; and how much of what GPUs can send passes the worst cut."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Topology: a machine with what flows over its links; GPUs below, switches above, width is what flows, colour how full a link is.
+"""Topology: a machine with what flows over its links; width is what flows, colour how full a link is.
 
-Fullness is never colour alone: unused links are thin and dotted, full ones have a dark edge, and the fullest is named in the title.
+Fullness is never colour alone: unused links are thin and dotted, full ones are outlined, and the fullest is named in the title.
 """
 
 from bisect import bisect_right
@@ -32,6 +32,7 @@ def topology_loads(
     flow_Bps: ArrayLike | None = None,
     *,
     chips: bool = False,
+    first: int | None = None,
     title: str = "",
     subtitle: str = "",
 ) -> go.Figure:
@@ -41,6 +42,7 @@ def topology_loads(
         topology: any machine; repeated parts are drawn as one (NVSwitch chips as a bar, hosts of a cluster as blocks).
         flow_Bps: (n_links,) bytes per second on every directed link, as `loads(topology, paths, rates)` returns; None: nothing flows.
         chips: draw NVSwitch chips one by one.
+        first: a link to name and label where several are equally full, such as the one that fills first.
         title: in place of the sentence that names the fullest link.
         subtitle: in place of the line that says how to read the picture.
 
@@ -70,18 +72,22 @@ def topology_loads(
     most = max((line.capacity_Bps for line in lines), default=1.0)
     for line in lines:
         line.width = max(1.4, widest * line.flow_Bps / most) if line.flow_Bps else 1.1
-    worst = max(lines, key=lambda line: (round(line.full, 9), line.flow_Bps), default=None)
+    before_others = -1 if first is None else next((i for i, b in enumerate(plan.bundles) if first in b.links), -1)
+    order = [(round(line.full, 9), i == before_others, line.flow_Bps) for i, line in enumerate(lines)]
+    worst = lines[max(range(len(lines)), key=order.__getitem__)] if lines else None
     labels = _labels(plan)
     if worst is not None and worst.flow_Bps:
         x, y = worst.point(0.5)
-        labels.append(note(f"<b>{say_rate(worst.flow_Bps)}</b>", color=ink("network"), x=x, y=y, xref="x", yref="y"))
+        beside = 26 if worst.a.wide and worst.b.wide else 0  # a trunk between two bars is shorter than its label
+        text = f"<b>{say_rate(worst.flow_Bps)}</b>"
+        labels.append(note(text, color=ink("network"), x=x, y=y, xref="x", yref="y", yshift=beside))
     said = _title(topology, flow, lines, worst)
     moving = sorted((line for line in lines if line.flow_Bps), key=lambda line: -line.full)
     return base_figure(
         [_hover(lines), _arrows(lines, widest), _parts(plan)],
         title=title or said,
         subtitle=subtitle
-        or _("squares: GPUs; width: what flows one way; colour: how full; a dark edge: full; dotted: unused"),
+        or _("squares: GPUs; width: what flows one way; colour: how full; outlined: full; dotted: unused"),
         xaxis=blank_axis(0, WIDTH),
         yaxis=blank_axis(0, plan.height),
         height=round(plan.height) + 74,
@@ -274,6 +280,8 @@ def _title(topology: Topology, flow: np.ndarray, lines: list[_Line], worst: _Lin
             ).format(**words)
         others = sum(line.full >= worst.full * (1 - 1e-9) for line in lines) - 1
     if words["full"] >= FULL:
+        if others == 1:
+            return _("{name} is full: {flow}; so is one other line").format(**words)
         if others:
             return _("{name} is full: {flow}; so are {n} other lines").format(n=others, **words)
         return _("{name} is full: {flow}").format(**words)

@@ -151,3 +151,15 @@ def test_growth_between_boxes_is_as_the_lesson_says():
     )
     assert [round(r) for r in ratios] == [7, 4, 3]
     assert 2 < b.hbm_B / a.hbm_B < 2.5
+
+
+def test_title_and_formula_name_the_same_line():
+    explorer = who_gets_what()
+    for machine, name in (
+        ("dgx1-v100", "all-to-all"),
+        ("dgx2", "halves"),
+        ("tpu-v5e-16", "incast"),
+        ("pcie-8", "shift"),
+    ):
+        explorer.set(machine=machine, name=name, k=3)
+        assert explorer.figure.layout.title.text.replace("<br>", " ").startswith(traffic(machine, name, 3).first)

@@ -1,4 +1,4 @@
-"""Exercise 03, from bridges to NVSwitch: what pairs, halves and ports get, what a pool holds, and three rates for one link."""
+"""Exercise 03: what pairs, halves and ports get, what a pool of memory holds, and three rates for one link."""
 
 from itertools import combinations
 
