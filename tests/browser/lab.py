@@ -11,12 +11,21 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 READY = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k = w?.sessionContext?.session?.kernel;
   if (!k || k.status !== 'idle') return false;
-  return w.content.widgets.every(c => c.model.type !== 'code' || !c.model.sharedModel.getSource().trim() || c.model.executionCount !== null); }"""
+  const ran = m => m.type !== 'code' || !m.sharedModel.getSource().trim() || m.executionCount !== null;
+  return w.content.widgets.every(c => ran(c.model)); }"""
 
 
 def chromium() -> str | None:
@@ -51,7 +60,7 @@ class Lab:
             "IPYTHONDIR": str(self.home / "ipython"),
             "INTERCONNECT_HOME": str(self.home / "notes"),
         }
-        self.log = open(self.home / "lab.log", "w", encoding="utf-8")
+        self.log = (self.home / "lab.log").open("w", encoding="utf-8")
         command = [
             sys.executable,
             "-m",
@@ -170,7 +179,8 @@ class Watched:
     def picture(self, explorer) -> str:
         """Return what an explorer shows: title, drawing, formula, sentence and message, as one text to compare."""
         return explorer.evaluate("""e => [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
-            .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|').replace(/\\b(clip|legend|topdefs|defs)?[a-z-]*[0-9a-f]{6,}[a-z-]*/g, '')""")
+            .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|')
+            .replace(/\\b(clip|legend|topdefs|defs)?[a-z-]*[0-9a-f]{6,}[a-z-]*/g, '')""")
 
     def settle(self, explorer, before: str | None = None, *, quiet_s: float = 0.3, at_most_s: float = 10.0) -> str:
         """Wait until the picture has stopped changing and return it; `before` is one it should first differ from (for 2.5 s)."""

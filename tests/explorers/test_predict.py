@@ -70,6 +70,7 @@ def test_spoiled_notes_are_passed_over():
         'garbage\n{"id": "01.p1"}\n[1]\n{"id": "01.p1", "value": 2.0, "unit": "×"}\n', encoding="utf-8"
     )
     assert compare("01.p1", 2.0) == "You said 2 ×, and so does the model."
+    assert "no prediction" in compare("01.p2", 2.0)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,13 @@
 import numpy as np
 
 from course_lib.base.scale import say_rate, say_time
-from course_lib.figures import curves, graphs, rows
+from course_lib.comm import ring
+from course_lib.comm.promise import promise
+from course_lib.comm.trace import trace
+from course_lib.fabric.scaleup import simple_host
+from course_lib.figures import collectives, curves, graphs, rows, spacetime, timelines
+from course_lib.timing.stepped import stepped
+from course_lib.timing.timeline import timeline
 
 SIZES = np.logspace(1, 10, 60)
 
@@ -51,7 +57,38 @@ def residuals():
 
 def tree():
     kinds = ["root", "switch", "gpu", "gpu", "nic"]
-    return graphs.pcie_tree(["CPU", "switch", "GPU 0", "GPU 1", "card"], kinds, [-1, 0, 1, 1, 0], [0, 5e10, 5e10, 0, 0], [0, 0, 0, 0, 5e10], [0, 5.5e10, 5.5e10, 5.5e10, 5.5e10])  # fmt: skip
+    names = ["CPU", "switch", "GPU 0", "GPU 1", "card"]
+    up, down, capacity = [0, 5e10, 5e10, 0, 0], [0, 0, 0, 0, 5e10], [0, 5.5e10, 5.5e10, 5.5e10, 5.5e10]
+    return graphs.pcie_tree(names, kinds, [-1, 0, 1, 1, 0], up, down, capacity)
 
 
-EVERY = (rate, time, fit, ladder, losses, prediction, residuals, tree)
+def cells():
+    schedule = ring.all_reduce(8)
+    timed = timeline(stepped(schedule, simple_host("switch", 8, 450e9, 1e-6)), 1e9)
+    return spacetime.spacetime(trace(schedule), 9, timed)
+
+
+def bars():
+    times = [
+        timeline(stepped(ring.all_reduce(n), simple_host("switch", 8, 450e9, 1e-6)), message_B)
+        for n, message_B in ((8, 1e4), (4, 1e6))
+    ]
+    return timelines.in_time(["eight ranks", "four ranks"], times)
+
+
+def promises():
+    return collectives.promises([promise(op, 4) for op in ("all_reduce", "all_gather", "all_to_all")])
+
+
+def heaviest():
+    return collectives.heaviest(["all to rank 0", "ring"], [7e9, 1.75e9], 1.75e9)
+
+
+def shares():
+    n = np.array([2, 8, 72])
+    return collectives.bytes_over_ranks(
+        n, [("all-reduce", 2 * (n - 1) / n), ("all-gather,<br>reduce-scatter", (n - 1) / n)]
+    )
+
+
+EVERY = (rate, time, fit, ladder, losses, prediction, residuals, tree, cells, bars, promises, heaviest, shares)

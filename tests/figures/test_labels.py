@@ -21,6 +21,7 @@ def test_end_labels_never_touch(exponents, outside):
     made = end_labels([(f"link {i}", 10**e, "pcie") for i, e in enumerate(exponents)], axis, outside=outside)
     pixels = [(a["y"] - 6) / 6 * (420 - 74 - 58) for a in made]
     assert len(made) == len(exponents)
+    assert min(pixels) >= 8
     assert all(abs(a - b) >= 16.9 for a, b in itertools.combinations(pixels, 2))
 
 
