@@ -1,4 +1,4 @@
-"""Lesson 04: a stepper over one's own schedule (proved, animated and timed as one object), and a published sweep beside the model."""
+"""Lesson 04: a stepper over one's own schedule, proved, animated and timed as one object; a sweep beside the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from course_lib.explorers.controls import Choice, SizeSlider, Stepper
 from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.figures.curves import Curve, Measured, rate_over_size
 from course_lib.figures.spacetime import spacetime
-from course_lib.figures.timelines import in_time
+from course_lib.figures.stepbars import in_time
 from course_lib.timing.place import topology_of
 from course_lib.timing.stepped import Timing, stepped
 from course_lib.timing.sweeps import Sweep, part, sweeps
@@ -128,8 +128,11 @@ def _sentence(now: Stepped) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beside:
-    """A published sweep beside models: seconds per size of the measurement, of a schedule stepped on the wires alone, and of
-    the predictor with fitted constants (which never saw this sweep where `unseen`)."""
+    """A published sweep beside two models, seconds per size.
+
+    `ideal_s` is a schedule stepped on the wires alone, `predicted` the predictor with fitted constants; `unseen`: no constant
+    was fitted with this sweep.
+    """
 
     sweep: Sweep
     unseen: bool

@@ -9,7 +9,7 @@ from course_lib.base.scale import say_bytes, say_time
 from course_lib.comm.trace import Trace
 from course_lib.figures.base import base_figure, blank_axis, describe, line, linear_axis, note, points, wrapped
 from course_lib.figures.theme import MARGIN, color, contrast, faded, ink, theme
-from course_lib.figures.timelines import seconds_axis, segments
+from course_lib.figures.stepbars import seconds_axis, segments
 from course_lib.timing.timeline import Timeline
 
 MOST_CELLS = 96  # ranks (with switches) or chunks that still make a picture
@@ -24,13 +24,13 @@ def spacetime(seen: Trace, frame: int = 0, timed: Timeline | None = None, *, tit
     Args:
         seen: the states of the schedule, from `comm.trace.trace`.
         frame: 0 is the start, f the state after f steps.
-        timed: with it, a strip under the grid shows the same steps in time: light is latency, dark is bytes.
+        timed: with it, a strip under the grid shows the same steps in time: pale is latency, strong is bytes.
         title: in place of the computed one.
 
     Raises:
         CourseError: a frame that does not exist, or more ranks or chunks than can be drawn.
 
-    Seven traces: cells, two of numbers (dark and light), arrows, their heads, frames around what arrived; and the strip.
+    Eight traces: cells, two of numbers (dark and light), arrows, their heads, frames around what arrived, two of the strip.
 
     >>> from course_lib.comm import ring
     >>> from course_lib.comm.trace import trace
@@ -110,8 +110,8 @@ def _said(seen: Trace, frame: int) -> str:
 
 def _subtitle(seen: Trace, timed: bool) -> str:
     what = _("number: parts summed so far") if seen.full > 1 else _("number: whose chunk it is")
-    text = what + _("; framed: arrived in the last step; dark: all parts are in")
-    return text + _("; strip: the same steps in time, light for latency, dark for bytes") if timed else text
+    text = what + _("; framed: arrived in the last step; full colour: all parts are in")
+    return text + _("; strip: the same steps in time, pale for latency, strong for bytes") if timed else text
 
 
 # Cells

@@ -7,7 +7,7 @@ from course_lib.comm import ring
 from course_lib.comm.promise import promise
 from course_lib.comm.trace import trace
 from course_lib.fabric.scaleup import simple_host
-from course_lib.figures import collectives, curves, graphs, rows, spacetime, timelines
+from course_lib.figures import collectives, curves, graphs, rows, spacetime, stepbars
 from course_lib.timing.stepped import stepped
 from course_lib.timing.timeline import timeline
 
@@ -73,7 +73,7 @@ def bars():
         timeline(stepped(ring.all_reduce(n), simple_host("switch", 8, 450e9, 1e-6)), message_B)
         for n, message_B in ((8, 1e4), (4, 1e6))
     ]
-    return timelines.in_time(["eight ranks", "four ranks"], times)
+    return stepbars.in_time(["eight ranks", "four ranks"], times)
 
 
 def promises():

@@ -1,4 +1,4 @@
-"""Timelines: the steps of schedules along a time axis, each its latency and then its bytes."""
+"""Step bars: schedules along a time axis, each step its latency and then its bytes."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ MOST_SEGMENTS = 2_000
 
 
 def in_time(names: Sequence[str], lines: Sequence[Timeline], *, title: str = "", subtitle: str = "") -> go.Figure:
-    """Return schedules as bars along a common time axis, one a row: each step is its latency (light), then its bytes (dark).
+    """Return schedules as bars along a common time axis, one a row: each step is its latency (pale), then its bytes (strong).
 
     Two traces. The title compares the slowest with the quickest.
 
@@ -76,7 +76,7 @@ def in_time(names: Sequence[str], lines: Sequence[Timeline], *, title: str = "",
     return base_figure(
         segments(lines, 18 / row_px),
         title=title or head,
-        subtitle=subtitle or _("each step: light for latency, then dark for the bytes on its fullest link"),
+        subtitle=subtitle or _("each step: pale for latency, then strong for the bytes on its fullest link"),
         xaxis=seconds_axis(longest),
         yaxis=yaxis,
         height=round(row_px * (n + 0.15)) + 160,
