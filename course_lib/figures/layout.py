@@ -109,6 +109,11 @@ def _name(topology: Topology, vertex: int) -> str:
     return f"{_kind_word(kind, 1)} {number}" if kind != "nic" else vertex_name(topology, vertex)
 
 
+def _short(name: str) -> str:
+    """Return a name for the picture: shapes say what is a switch, and narrow pages have little room."""
+    return name.replace(_("PCIe switch"), _("PCIe"))
+
+
 def _bundles(topology: Topology, part_of: np.ndarray) -> tuple[Bundle, ...]:
     """Return one bundle for each two parts and direction that links join; links inside a part are not drawn."""
     a, b = part_of[topology.src], part_of[topology.dst]
@@ -193,7 +198,8 @@ def _rows(topology: Topology, kinds: np.ndarray, chips: bool) -> Layout:
         if chips:
             i, of = members[0] - int(switches[0]), len(switches)
             x, half = MARGIN_X + (WIDTH - 2 * MARGIN_X) * (i + 0.5) / of, min(70.0, 250.0 / of)
-            parts.append(Part(name, "nvswitch", x, y, name, tuple(members), (x - half, x + half)))
+            label = name.replace(" ", "<br>")
+            parts.append(Part(name, "nvswitch", x, y, label, tuple(members), (x - half, x + half)))
             continue
         x0, x1 = float(xs.min()) - 0.4 * step, float(xs.max()) + 0.4 * step
         parts.append(Part(name, "nvswitch", (x0 + x1) / 2, y, name, tuple(members), (x0, x1)))
@@ -204,13 +210,13 @@ def _rows(topology: Topology, kinds: np.ndarray, chips: bool) -> Layout:
     for (kind, _host, level, position), members in twins.items():
         x = MARGIN_X + (WIDTH - 2 * MARGIN_X) * position
         name = _name(topology, members[0])
-        parts.append(Part(name, kind, x, y_of[level], name, tuple(members)))
+        parts.append(Part(name, kind, x, y_of[level], _short(name), tuple(members)))
     captions = []
     if topology.n_hosts > 1:
         for h in range(topology.n_hosts):
             mine = x_gpu[topology.host[:n] == h]
             captions.append((str(h), float(mine.mean()), y_gpu - 24))
-        captions.append((_("tray"), 12.0, y_gpu - 24))
+        captions.append((_("trays of {n} GPUs").format(n=n // topology.n_hosts), WIDTH / 2, y_gpu - 39))
     return _finish(topology, parts, y_of[levels[-1]] + 44, float(min(4.5 if chips else 11.0, step * 0.5)), captions)
 
 
@@ -253,7 +259,7 @@ def _mesh(topology: Topology, kinds: np.ndarray) -> Layout:
             px, py = (out if side < 0 else WIDTH - out), float(y[near].mean())
         else:
             px, py = (80.0 if side < 0 else WIDTH - 80.0), 26.0
-        parts.append(Part(name, kinds[v], px, py, name, (int(v),)))
+        parts.append(Part(name, kinds[v], px, py, _short(name), (int(v),)))
     return _finish(topology, parts, height, 10.0 if n < 6 else 6.5)
 
 

@@ -78,7 +78,9 @@ def topology_loads(
     labels = _labels(plan)
     if worst is not None and worst.flow_Bps:
         x, y = worst.point(0.5)
-        beside = 26 if worst.a.wide and worst.b.wide else 0  # a trunk between two bars is shorter than its label
+        # A trunk between two bars, or a bridge between two cards, can be shorter than its label.
+        level = abs(worst.ends[0][1] - worst.ends[1][1]) < 1
+        beside = 0 if not level else 26 if worst.a.wide else -17
         text = f"<b>{say_rate(worst.flow_Bps)}</b>"
         labels.append(note(text, color=ink("network"), x=x, y=y, xref="x", yref="y", yshift=beside))
     said = _title(topology, flow, lines, worst)
@@ -217,7 +219,7 @@ def _parts(plan: Layout) -> dict:
     shown = [p for p in plan.parts if p.wide is None]
     n_gpus = sum(p.kind == "gpu" for p in shown)
     many = n_gpus > 16
-    size = {"gpu": 7 if n_gpus > 40 else 15 if many else 24 if n_gpus > 8 else 30, "host": 32}
+    size = {"gpu": 7 if n_gpus > 40 else 15 if many else 19 if n_gpus > 8 else 30, "host": 32}
     return {
         "type": "scatter", "mode": "markers", "x": [p.x for p in shown], "y": [p.y for p in shown], "text": [p.name for p in shown],
         "hovertemplate": "%{text}<extra></extra>",
@@ -234,7 +236,7 @@ def _labels(plan: Layout) -> list[dict]:
     labels = []
     for part in plan.parts:
         place = {"x": part.x, "y": part.y, "xref": "x", "yref": "y", "bgcolor": "rgba(0,0,0,0)"}
-        look = {"font": {"size": 12, "color": ink()}}
+        look = {"font": {"size": 11 if n_gpus > 8 or "<br>" in part.label else 12, "color": ink()}}
         if part.kind == "gpu":
             if n_gpus <= 16:
                 labels.append(note(part.label, **place) | look)
