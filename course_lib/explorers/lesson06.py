@@ -114,14 +114,12 @@ def _draw(reading: Reading):
 def _equation(reading: Reading) -> tuple[str, str]:
     found, i = reading.found, reading.here
     return (
-        _("time = computing of one GPU ÷ n + number of all-reduces × time of one"),
-        _("{a} + {k} × {b} = {c};  each all-reduce sums {size}, a GPU sends {sent} in all").format(
+        _("time = computing ÷ n + all-reduces × time of one"),
+        _("time = {a} + {k} × {b} = {c}").format(
             a=say_time(float(found.compute_s[i])),
             k=int(found.n_collectives[i]),
             b=say_time(float(found.communicate_s[i] / max(found.n_collectives[i], 1))),
             c=say_time(float(found.time_s[i])),
-            size=say_bytes(found.message_B),
-            sent=say_bytes(float(found.sent_B[i])),
         ),
     )
 
@@ -147,8 +145,11 @@ def _sentence(reading: Reading) -> str:
     elif i:
         speed = _("All slices are in reach of each other without the network.")
     else:
-        speed = _("Nothing is sent.")
-    return f"{memory} {speed}"
+        return memory
+    sent = _("Each all-reduce sums {size}, and a GPU sends {sent} in all.").format(
+        size=say_bytes(found.message_B), sent=say_bytes(float(found.sent_B[i]))
+    )
+    return f"{memory} {sent} {speed}"
 
 
 def tensor_degree() -> Explorer:

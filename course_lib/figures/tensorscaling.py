@@ -159,9 +159,8 @@ def scaling(
             (name, int(t), f"{a:.0f}", f"{b:.0f}", f"{100 * (b / a - 1):+.0f} %")
             for t, a, b in zip(tensor, measured[i], model[i])
         ]
-        data[-1]["marker"]["line"] = {"width": 2, "color": color("measured")}
-        if i:
-            data[-1]["marker"]["color"] = theme().ground
+        if i:  # open rings beside the crosses of the first style
+            data[-1]["marker"] |= {"color": theme().ground, "line": {"width": 2, "color": color("measured")}}
         labels.append((wrapped(name, 12), float(model[i][-1]), ""))
     notes = end_labels(labels, yaxis, outside=True, top=110)
     edge = float(np.log10(per_host * 2**0.5))

@@ -1,4 +1,4 @@
-"""What each tensor-parallel degree costs on a system: bytes sent, time and memory of one GPU, for a job such as a training pass.
+"""What each tensor-parallel degree costs on a system: bytes sent, time, and the memory of one GPU.
 
 Validity: dense models; communication hides behind nothing; slices compute as efficiently as the whole, so a large degree
 looks better here than it is. Below a few hundred tokens computing takes as long as reading the weights from HBM.

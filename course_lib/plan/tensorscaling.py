@@ -1,4 +1,4 @@
-"""Tensor-parallel scaling that somebody measured, 2 to 32 GPUs, with the model beside it: one constant fitted, the rest foretold.
+"""Tensor-parallel scaling that somebody measured, 2 to 32 GPUs, with the model beside it: one constant fitted.
 
 A 3.6-billion-parameter model (`nanotron-3b`) on hosts of 8 H100: up to 8 ranks in one host, 16 and 32 across two and four.
 The source does not name the network; `compare` takes one 400 Gb/s card a GPU unless told otherwise.

@@ -7,7 +7,7 @@ from course_lib.comm import ring
 from course_lib.comm.promise import promise
 from course_lib.comm.trace import trace
 from course_lib.fabric.scaleup import simple_host
-from course_lib.figures import collectives, curves, graphs, rows, spacetime, stepbars
+from course_lib.figures import collectives, curves, degrees, graphs, rows, slicing, spacetime, stepbars, tensorscaling
 from course_lib.timing.stepped import stepped
 from course_lib.timing.timeline import timeline
 
@@ -91,4 +91,52 @@ def shares():
     )
 
 
-EVERY = (rate, time, fit, ladder, losses, prediction, residuals, tree, cells, bars, promises, heaviest, shares)
+def matrix_cuts():
+    return slicing.cuts(4)
+
+
+def matrix_pair():
+    return slicing.pair(3)
+
+
+def memory_of_a_gpu():
+    parts = {"weights": [160e9, 80e9], "gradients": [1e9, 5e8], "optimizer": [2e9, 1e9], "activations": [4e9, 3e9]}
+    return slicing.memory_per_gpu([1, 2], parts, 90e9, gpu="H100", what="A model")
+
+
+def degree():
+    times = [2.0, 1.0, 0.5], [0.0, 0.1, 0.4]
+    roles = ["nvlink", "nvlink", "network"]
+    return degrees.time_and_memory([1, 8, 16], *times, [160e9, 20e9, 10e9], 80e9, chosen=8, roles=roles, title="8 GPUs")
+
+
+def two_gpus():
+    return tensorscaling.bars_over_links(["NVLink", "PCIe"], [1.0, 1.0], [0.1, 1.4], ["nvlink", "pcie"], 2.0)
+
+
+def tensor_scaling():
+    measured = [[10, 8, 4], [10, 9, 5]]
+    return tensorscaling.scaling([2, 8, 16], measured, [[10, 9, 7], [10, 8, 6]], ["sums", "tokens"])
+
+
+EVERY = (
+    rate,
+    time,
+    fit,
+    ladder,
+    losses,
+    prediction,
+    residuals,
+    tree,
+    cells,
+    bars,
+    promises,
+    heaviest,
+    shares,
+    matrix_cuts,
+    matrix_pair,
+    memory_of_a_gpu,
+    degree,
+    two_gpus,
+    tensor_scaling,
+)

@@ -1,4 +1,4 @@
-"""Exercise 06, slicing a matrix: write a sliced MLP and attention by heads, count sums and bytes, judge two GPUs over three links."""
+"""Exercise 06, slicing a matrix: write sliced layers, count sums and bytes, judge two GPUs over three links."""
 
 from collections.abc import Callable
 from functools import cache
