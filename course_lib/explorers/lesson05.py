@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from course_lib.base import hardware
+from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.comm import registry
@@ -15,12 +16,14 @@ from course_lib.comm.meaning import bus_factor
 from course_lib.explorers.controls import Choice, CountSlider, SizeSlider
 from course_lib.explorers.explorer import Explorer
 from course_lib.figures.algorithms import contest_figure, steps_and_bytes
+from course_lib.figures.curves import Curve, Measured, rate_over_size
 from course_lib.figures.inswitch import busbw_over_gpus
-from course_lib.figures.timelines import in_time
+from course_lib.figures.stepbars import in_time
 from course_lib.timing.closedform import form, time_s
 from course_lib.timing.contest import Contest, contest
 from course_lib.timing.place import switches, topology_of
 from course_lib.timing.stepped import stepped
+from course_lib.timing.sweeps import part, sweeps
 from course_lib.timing.system import load
 from course_lib.timing.timeline import timeline
 from course_lib.timing.tuning import Prediction, predict
@@ -217,8 +220,44 @@ def ramp_figure() -> go.Figure:
     return busbw_over_gpus(n, limits, link_Bps, seen.n_ranks, seen.allowed_Bps, seen.off_Bps)
 
 
+def sweep_figure(name: str) -> go.Figure:
+    """Return the bus bandwidth of a published all-reduce sweep inside one box, with the predictor's choice and its ring beside it.
+
+    Constants are those that did not see the sweep, where it judges.
+
+    Raises:
+        CourseError: no all-reduce sweep of that name in the package.
+
+    >>> sweep_figure("m118").layout.title.text.replace("<br>", " ")
+    '8x H100 80GB HBM3 (NVIDIA DGXC reference): 480 GB/s of bus bandwidth on a link of 450 GB/s'
+    """
+    known = {one.name: one for one in sweeps() if one.op == "all_reduce"}
+    one = known[one_of(_("all-reduce sweep"), name, known)]
+    link_Bps = one.system.scale_up.bandwidth_Bps
+    column = "training" if part(one) == "judging" else "shipped"
+    rate = lambda t: one.message_B / t * bus_factor(one.op, one.n_ranks)  # noqa: E731
+    asked = {"n_hosts": one.n_hosts, "column": column}
+    choice = predict(one.op, one.message_B, one.system, one.n_ranks, **asked).time_s
+    ring = predict(one.op, one.message_B, one.system, one.n_ranks, algorithm="ring", **asked).time_s
+    measured = rate(one.time_s)
+    return rate_over_size(
+        one.message_B,
+        [
+            Curve(_("choice"), rate(choice), "nvlink", limit=link_Bps),
+            Curve(_("ring"), rate(ring), "model", dash="dot"),
+        ],
+        measured=[Measured(one.measured_on, one.message_B, measured)],
+        title=_("{where}: {rate} of bus bandwidth on a link of {link}").format(
+            where=one.measured_on, rate=say_rate(float(measured[-1])), link=say_rate(link_Bps)
+        ),
+        subtitle=_(
+            "crosses: measured; solid: the predictor's choice; dotted: a ring at every size; dashed grey: the link"
+        ),
+    )
+
+
 # NCCL's own spelling of what it chose, from 2.24 on; before, numbers stood in their place.
-_ALGORITHM = {"ring": "RING", "tree": "TREE", "in-network": "NVLS", "in-network tree": "NVLS_TREE", "direct": "PAT"}
+_ALGORITHM = {"ring": "RING", "tree": "TREE", "in-network": "NVLS", "in-network tree": "NVLS_TREE"}
 
 
 def tuning_log(message_B: Sequence[float], system: str = "dgx-h200", n_ranks: int = 8) -> str:
