@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
@@ -38,12 +39,17 @@ def has_display() -> bool:
 
 
 def command(root: Path, notebook: str, port: int, browser: bool) -> list[str]:
-    """Return the command that starts JupyterLab in `root` with `notebook` open.
+    """Return the command that starts JupyterLab in `root` with `notebook` open; the printed address leads to it, too.
 
-    >>> command(Path("."), FIRST, 8888, browser=False)[1:4]
-    ['-m', 'jupyterlab', 'notebooks/00_start_here.ipynb']
+    >>> [word for word in command(Path("."), FIRST, 8888, browser=False) if "url" in word][0]
+    '--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb'
     """
-    words = [sys.executable, "-m", "jupyterlab", notebook, f"--ServerApp.root_dir={root}", f"--ServerApp.port={port}"]
+    words = [sys.executable, "-m", "jupyterlab", "--log-level=WARN"]  # the address is printed at every level
+    words += [
+        f"--ServerApp.root_dir={root}",
+        f"--ServerApp.port={port}",
+        f"--LabApp.default_url=/lab/tree/{quote(notebook)}",
+    ]
     if not browser:
         words.append("--no-browser")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
