@@ -1,0 +1,237 @@
+"""Replicas: what sharding sends and keeps, and data-parallel scaling as somebody measured it beside the model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from course_lib.base.errors import CourseError, finite, whole
+from course_lib.base.language import _
+from course_lib.base.scale import say_bytes, say_number
+from course_lib.base.units import GB
+from course_lib.figures.base import (
+    OUTSIDE,
+    base_figure,
+    count_axis,
+    describe,
+    end_labels,
+    line,
+    linear_axis,
+    note,
+    points,
+    wrapped,
+)
+from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length
+from course_lib.figures.theme import MARGIN, color, faded, theme
+
+SYMBOLS = ("x", "circle", "square", "diamond")
+DASHES = ("solid", "dot", "dash", "dashdot")
+
+
+def volumes(names: Sequence[str], reduced: Sequence[int], gathered: Sequence[int], *, what: str = "") -> go.Figure:
+    """Return what a rank sends in a step under each scheme, in units of (n−1)/n · parameters · bytes; two traces.
+
+    `reduced` are units for gradients on their way to a sum (half of an all-reduce each), `gathered` units that bring
+    results or parameters to everybody.
+
+    >>> volumes(["DDP", "ZeRO-3"], [1, 1], [1, 2]).layout.title.text
+    'ZeRO-3 sends 3 units a step, DDP 2'
+    """
+    same_length(len(names), reduced=reduced, gathered=gathered)
+    a, b = (
+        np.array([whole(n, v, at_least=0) for v in values])
+        for n, values in (("reduced", reduced), ("gathered", gathered))
+    )
+    total, y = a + b, np.arange(len(names), dtype=float)
+    texts = [
+        _("{name}: {a} to reduce gradients, {b} to gather, {c} together").format(name=n, a=i, b=j, c=i + j)
+        for n, i, j in zip(names, a.tolist(), b.tolist())
+    ]
+    data = [
+        bars(a, y, 0, [color("network")] * len(y), texts, across=True),
+        bars(b, y, a, [faded(color("network"), 0.45)] * len(y), texts, across=True),
+    ]
+    data[1]["marker"]["pattern"] = HATCH | {"fgcolor": theme().ground}
+    most, least = int(np.argmax(total)), int(np.argmin(total))
+    head = (
+        _("{most} sends {a} units a step, {least} {b}").format(
+            most=names[most], a=total[most], least=names[least], b=total[least]
+        )
+        if total[most] != total[least]
+        else _("All send {a} units a step").format(a=total[most])
+    )
+    labels = [
+        note(f"{n}: <b>{t}</b>", x=0, xref="paper", xanchor="left", y=float(i), yref="y", yshift=20)
+        for i, (n, t) in enumerate(zip(names, total.tolist()))
+    ]
+    above = (ROW_PX - 8) / ROW_PX
+    return base_figure(
+        data,
+        title=f"{what}: {head}" if what else head,
+        subtitle=_(
+            "strong: gradients on their way to a sum; pale, hatched: gathered. One unit is (n−1)/n of all parameters"
+        ),
+        xaxis=linear_axis(_("sent by a rank in a step (units)"), 0, float(total.max()) * 1.05) | {"nticks": 7},
+        yaxis={"visible": False, "range": [len(y) - 1 + 0.4, -above], "fixedrange": True, "title": {"text": ""}},
+        height=round(MARGIN["b"] + 74 + ROW_PX * (len(y) + 0.4)),
+        margin={"l": 14},
+        barmode="overlay",
+        annotations=labels,
+        meta=describe(
+            _("Units that a rank sends in a step. {list}.").format(list="; ".join(texts)),
+            [_("scheme"), _("to reduce"), _("to gather"), _("together")],
+            [(n, i, j, i + j) for n, i, j in zip(names, a.tolist(), b.tolist())],
+        ),
+    )
+
+
+def kept(
+    names: Sequence[str], weights_B, grads_B, optimizer_B, capacity_B: float, *, gpu: str, what: str, title: str = ""
+) -> go.Figure:
+    """Return what a GPU keeps under each scheme as stacked bars, bytes (n,), with its capacity as a dashed line; three traces.
+
+    >>> kept(["DDP", "ZeRO-3"], [15e9, 1e9], [15e9, 1e9], [90e9, 6e9], 80e9, gpu="H100", what="A model").layout.title.text
+    'A model: 120 GB a GPU with DDP, 8 GB with ZeRO-3'
+    """
+    parts = {
+        _("weights"): finite("weights_B", weights_B, at_least=0),
+        _("gradients"): finite("grads_B", grads_B, at_least=0),
+        _("optimizer"): finite("optimizer_B", optimizer_B, at_least=0),
+    }
+    parts = {name: np.asarray(v, float) for name, v in parts.items()}
+    same_length(
+        len(names), weights_B=parts[_("weights")], grads_B=parts[_("gradients")], optimizer_B=parts[_("optimizer")]
+    )
+    capacity = finite("capacity_B", capacity_B, above=0, unit="bytes")
+    x, base, data = np.arange(len(names), dtype=float), np.zeros(len(names)), []
+    for (name, v), (strength, pattern) in zip(parts.items(), ((0.95, ""), (0.55, ""), (0.3, "/")), strict=True):
+        texts = [f"{n}, {name}: {say_bytes(float(b))}" for n, b in zip(names, v)]
+        trace = bars(x, v / GB, base / GB, [faded(color("memory"), strength)] * len(x), texts)
+        trace["marker"]["pattern"] = HATCH | {"shape": pattern, "fgcolor": theme().muted}
+        data.append(trace)
+        base = base + v
+    high = float(max(base.max(), capacity)) / GB * 1.15
+    labels = [
+        note(f"<b>{say_bytes(float(t))}</b>", x=float(i), y=float(t) / GB, xref="x", yref="y", yshift=11)
+        for i, t in enumerate(base)
+    ]
+    labels.append(
+        note(
+            _("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity)),
+            role="limit",
+            x=1,
+            xref="paper",
+            xanchor="right",
+            y=capacity / GB,
+            yref="y",
+            yshift=11,
+        )
+    )
+    level = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": capacity / GB,
+        "y1": capacity / GB,
+        "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
+    }
+    return base_figure(
+        data,
+        title=title
+        or _("{what}: {a} a GPU with {first}, {b} with {last}").format(
+            what=what, a=say_bytes(float(base[0])), first=names[0], b=say_bytes(float(base[-1])), last=names[-1]
+        ),
+        subtitle=_("from below: dark weights, grey gradients, hatched optimizer; dashed: what a GPU has"),
+        xaxis=linear_axis("", -0.6, len(x) - 0.4)
+        | {"tickvals": x.tolist(), "ticktext": list(names), "showgrid": False, "title": {"text": _("sharding scheme")}},
+        yaxis=linear_axis(_("kept by one GPU (GB)"), 0, high),
+        barmode="overlay",
+        annotations=labels,
+        shapes=[level],
+        meta=describe(
+            _("{what}, kept by one GPU of {size}. {list}.").format(
+                what=what,
+                size=say_bytes(capacity),
+                list="; ".join(f"{n} {say_bytes(float(t))}" for n, t in zip(names, base)),
+            ),
+            [_("scheme"), *parts, _("together")],
+            [
+                (n, *(say_bytes(float(v[i])) for v in parts.values()), say_bytes(float(base[i])))
+                for i, n in enumerate(names)
+            ],
+        ),
+    )
+
+
+def weak_scaling(
+    names: Sequence[str],
+    gpus: Sequence[Sequence[int]],
+    measured,
+    model: Sequence[Sequence[float] | None],
+    *,
+    title: str = "",
+) -> go.Figure:
+    """Return tokens a second of each GPU, as parts of what they were with the fewest GPUs: marks measured, lines the model.
+
+    One entry a series, at most four; `model` has None where there is none. Two traces a series.
+
+    >>> weak_scaling(["a job"], [[8, 128]], [[100, 97]], [[100, 100]]).layout.title.text
+    'From 8 to 128 GPUs each keeps 97 % of its speed'
+    """
+    if not 1 <= len(names) <= len(SYMBOLS) or not len(names) == len(gpus) == len(measured) == len(model):
+        raise CourseError(_("One to four series are expected, with GPUs, measured and model for each."))
+    data, rows, labels, lows, highs = [], [], [], [], []
+    for i, (name, n, seen, foretold) in enumerate(zip(names, gpus, measured, model)):
+        n = np.array([whole("gpus", g, at_least=1) for g in n])
+        seen = np.asarray(finite("measured", seen, above=0), float)
+        same_length(len(n), measured=seen)
+        part = seen / seen[0]
+        line_y = np.full(len(n), np.nan) if foretold is None else np.asarray(finite("model", foretold, above=0), float)
+        same_length(len(n), model=line_y)
+        line_y = line_y / seen[0]
+        texts = [
+            _("{name}, {n} GPUs: {part} % of its speed measured").format(
+                name=name, n=int(g), part=say_number(100 * float(p), 3)
+            )
+            for g, p in zip(n, part)
+        ]
+        data.append(line(n, line_y, role="model", dash=DASHES[i], width=2))
+        trace = points(n, part, size=10, symbol=SYMBOLS[i], hover="%{text}", text=texts)
+        if i:
+            trace["marker"] |= {"color": theme().ground, "line": {"width": 2, "color": color("measured")}}
+        data.append(trace)
+        labels.append((wrapped(name, 13), float(part[-1]), "measured"))
+        lows.append(n.min())
+        highs.append(n.max())
+        rows += [
+            (name, int(g), f"{v:.0f}", f"{100 * p:.1f} %", "" if foretold is None else f"{100 * m:.1f} %")
+            for g, v, p, m in zip(n, seen, part, line_y)
+        ]
+    yaxis = linear_axis(_("speed of each GPU (of its speed with the fewest)"), 0, 1.12) | {"tickformat": ".0%"}
+    ticks = sorted({int(g) for n in gpus for g in n})
+    first = np.asarray(measured[0], float)
+    return base_figure(
+        data,
+        title=title
+        or _("From {a} to {b} GPUs each keeps {part} % of its speed").format(
+            a=gpus[0][0], b=gpus[0][-1], part=say_number(100 * float(first[-1] / first[0]), 2)
+        ),
+        subtitle=_(
+            "marks: measured, each GPU keeps its batch; lines: the model, fitted to the first mark of its series"
+        ),
+        xaxis=count_axis(
+            float(min(lows)) / 1.25, float(max(highs)) * 1.25, _("GPUs, each with a replica or a shard"), ticks
+        ),
+        yaxis=yaxis,
+        margin={"r": OUTSIDE + 12},
+        annotations=end_labels(labels, yaxis, outside=True, top=110),
+        meta=describe(
+            _("Speed of each GPU while GPUs are added: {list}.").format(
+                list="; ".join(f"{r[0]}, {r[1]} GPUs: {r[3]}" for r in rows)
+            ),
+            [_("series"), _("GPUs"), _("tokens/s of each"), _("measured"), _("model")],
+            rows,
+        ),
+    )
