@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.base.scale import GB, GiB, say_bytes, say_number, say_rate, say_time
+from course_lib.base.scale import GiB, say_bytes, say_rate, say_time
 from course_lib.comm.meaning import busbw_Bps
 from course_lib.comm.proof import Proof, prove
 from course_lib.comm.schedule import Schedule
 from course_lib.comm.trace import Trace, trace
 from course_lib.explorers.controls import Choice, SizeSlider, Stepper
 from course_lib.explorers.explorer import Explorer, Guess
-from course_lib.figures.curves import Curve, Measured, rate_over_size
+from course_lib.figures.busbw import measured_beside
 from course_lib.figures.spacetime import spacetime
 from course_lib.figures.stepbars import in_time
 from course_lib.timing.place import topology_of
@@ -185,22 +185,8 @@ def sweep_figure(found: Beside) -> go.Figure:
 
     >>> from course_lib.comm import ring
     >>> sweep_figure(beside("m072", ring.all_reduce(8))).layout.title.text.replace("<br>", " ")
-    '8x A100 node (NVLink3): the bus bandwidth reaches 235 of the 300 GB/s of a GPU'
+    '8x A100 node (NVLink3): the bus bandwidth reaches 235 GB/s on links of 300 GB/s'
     """
-    sweep, link_Bps = found.sweep, found.sweep.system.scale_up.bandwidth_Bps
-    measured = found.busbw_Bps(sweep.time_s)
-    title = _("{where}: the bus bandwidth reaches {most} of the {limit} of a GPU").format(
-        where=sweep.measured_on, most=say_number(float(measured.max()) / GB, 3), limit=say_rate(link_Bps)
-    )
-    return rate_over_size(
-        sweep.message_B,
-        [
-            Curve(_("wires alone"), found.busbw_Bps(found.ideal_s), "model", limit=link_Bps),
-            Curve(_("with software"), found.busbw_Bps(found.predicted.time_s), "nvlink", dash="dash"),
-        ],
-        measured=[Measured(sweep.measured_on, sweep.message_B, measured)],
-        title=title,
-        subtitle=_(
-            "height: bus bandwidth; crosses: measured; lines: models; dashed grey: the link of one GPU, one direction"
-        ),
-    )
+    sweep = found.sweep
+    rates = (found.busbw_Bps(time_s) for time_s in (sweep.time_s, found.ideal_s, found.predicted.time_s))
+    return measured_beside(sweep.message_B, *rates, sweep.system.scale_up.bandwidth_Bps, where=sweep.measured_on)

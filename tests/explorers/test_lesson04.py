@@ -138,7 +138,7 @@ def test_the_measurement_is_a_fifth_below_the_wires_at_the_top_and_twice_the_pre
     terms = {name: t[0] for name, t in found.predicted.terms.items()}
     assert 0.7 < terms["scale-up steps"] / found.ideal_s[0] < 1.3
     assert found.predicted.terms["scale-up transfer"][-1] > found.ideal_s[-1]
-    assert "235 of the 300 GB/s" in sweep_figure(found).layout.title.text.replace("<br>", " ")
+    assert "235 GB/s on links of 300 GB/s" in sweep_figure(found).layout.title.text.replace("<br>", " ")
 
 
 def test_eight_h100_measure_more_than_their_wires_carry():

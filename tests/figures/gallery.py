@@ -7,7 +7,18 @@ from course_lib.comm import ring
 from course_lib.comm.promise import promise
 from course_lib.comm.trace import trace
 from course_lib.fabric.scaleup import simple_host
-from course_lib.figures import collectives, curves, degrees, graphs, rows, slicing, spacetime, stepbars, tensorscaling
+from course_lib.figures import (
+    busbw,
+    collectives,
+    curves,
+    degrees,
+    graphs,
+    rows,
+    slicing,
+    spacetime,
+    stepbars,
+    tensorscaling,
+)
 from course_lib.timing.stepped import stepped
 from course_lib.timing.timeline import timeline
 
@@ -139,4 +150,5 @@ EVERY = (
     degree,
     two_gpus,
     tensor_scaling,
+    bus,
 )
