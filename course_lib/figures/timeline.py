@@ -23,7 +23,7 @@ from course_lib.figures.theme import SERIES_DASH, color, faded, theme
 from course_lib.plan.pipeline import Timeline, in_flight
 
 MOST_BARS = 6_000
-_ROLES = ("limit", "nvlink", "network", "pcie")
+MOST_LINES = 4
 
 
 def pipeline(timeline: Timeline, *, name: str = "", micro: int | None = 0, title: str = "") -> go.Figure:
@@ -95,7 +95,7 @@ def pipeline(timeline: Timeline, *, name: str = "", micro: int | None = 0, title
         uniformtext={"minsize": 9, "mode": "hide"},
         annotations=labels,
         meta=describe(
-            _("{name} with {p} stages, {m} micro-batches and {v} chunks per stage takes {t}: {words}. ").format(
+            _("{name}: stages {p}, micro-batches {m}, chunks of a stage {v}. It takes {t}; {words}. ").format(
                 name=name or _("A pipeline"),
                 p=timeline.p,
                 m=timeline.m,
@@ -117,8 +117,8 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
     chunk, number = timeline.chunk[mine], timeline.micro[mine]
     low, high = {"F": (0.20, 0.36), "B": (0.72, 0.92), "W": (0.45, 0.45)}[kind]
     grey, amber = (
-        np.array([faded(color(role), low + (high - low) * c / max(timeline.v - 1, 1)) for c in range(timeline.v)])
-        for role in ("model", "attention")
+        np.array([faded(color(role), at + (high - low) * c / max(timeline.v - 1, 1)) for c in range(timeline.v)])
+        for role, at in (("model", low), ("attention", low + (0.25 if kind == "F" else 0.08)))
     )
     chosen = number == (-1 if micro is None else micro)
     now = theme()
@@ -141,7 +141,7 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
         "constraintext": "none",
         "textfont": {
             "size": 11,
-            "color": np.where(chosen, _on_amber(), now.ground if kind == "B" else now.ink).tolist(),
+            "color": np.where(chosen & (kind == "B"), "#1F2933", now.ground if kind == "B" else now.ink).tolist(),
         },
         "cliponaxis": True,
         "hovertemplate": {"F": _("forward"), "B": _("backward"), "W": _("gradients of weights")}[kind]
@@ -153,10 +153,6 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
     return trace
 
 
-def _on_amber() -> str:
-    return "#1F2933"
-
-
 def held_by_stage(names: Sequence[str], held, *, title: str = "") -> go.Figure:
     """Return the most micro-batches that each stage holds, a line a schedule; `held` is (schedules, stages).
 
@@ -166,10 +162,10 @@ def held_by_stage(names: Sequence[str], held, *, title: str = "") -> go.Figure:
     'The first stage holds 8 micro-batches with GPipe, 3 with 1F1B'
     """
     held = np.atleast_2d(np.asarray(finite("held", held, at_least=0), float))
-    if held.shape[0] != len(names) or len(names) > len(_ROLES):
+    if held.shape[0] != len(names) or len(names) > MOST_LINES:
         raise CourseError(
             _("One row per schedule and at most {most} are expected; here are {a} names and {b} rows.").format(
-                most=len(_ROLES), a=len(names), b=held.shape[0]
+                most=MOST_LINES, a=len(names), b=held.shape[0]
             )
         )
     stage = np.arange(held.shape[1])
@@ -229,7 +225,7 @@ def steps_over_micro(n_micro, measured_s, pace_s: float, fixed_s: float, bubble_
     if m.shape != t.shape or m.ndim != 1:
         raise CourseError(_("n_micro has {a} entries and measured_s {b}.").format(a=m.size, b=t.size))
     x = np.array([0.0, m.max() * 1.06])
-    texts = [_("{n} micro-batches: {time}").format(n=int(a), time=say_time(float(b))) for a, b in zip(m, t)]
+    texts = [_("{n} micro-batches: {time} s").format(n=int(a), time=say_number(float(b), 4)) for a, b in zip(m, t)]
     data = [
         line(x, pace * x, role="limit", name=_("no bubble")),
         line(x, bubble + pace * x, role="model", dash="dot", width=1.8, name=_("bubble")),
@@ -269,7 +265,7 @@ def steps_over_micro(n_micro, measured_s, pace_s: float, fixed_s: float, bubble_
             ),
             [_("micro-batches"), _("measured"), _("line"), _("no bubble")],
             [
-                (int(a), say_time(float(b)), say_time(float(fixed + pace * a)), say_time(float(pace * a)))
+                (int(a), *(f"{say_number(float(v), 4)} s" for v in (b, fixed + pace * a, pace * a)))
                 for a, b in zip(m, t)
             ],
         ),
