@@ -130,6 +130,11 @@ def tensor_scaling():
     return tensorscaling.scaling([2, 8, 16], measured, [[10, 9, 7], [10, 8, 6]], ["sums", "tokens"])
 
 
+def bus():
+    rates = [1e8, 2e10, 2e11], [4e8, 6e10, 3e11], [2e8, 3e10, 2.2e11]
+    return busbw.measured_beside([1e3, 1e6, 1e9], *rates, 3e11, where="8 GPUs")
+
+
 EVERY = (
     rate,
     time,
