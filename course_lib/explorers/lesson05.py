@@ -1,4 +1,4 @@
-"""Lesson 05: the contest of algorithms over size and ranks, the ramp of a switch that adds, and a library's log of its choices."""
+"""Lesson 05: the race of algorithms over size and ranks, the ramp of a switch that adds, a library's log of its choices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,13 @@ import plotly.graph_objects as go
 from course_lib.base import hardware
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
-from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.base.scale import GiB, say_bytes, say_number, say_rate, say_time
 from course_lib.comm import registry
 from course_lib.comm.meaning import bus_factor
 from course_lib.explorers.controls import Choice, CountSlider, SizeSlider
 from course_lib.explorers.explorer import Explorer
 from course_lib.figures.algorithms import contest_figure, steps_and_bytes
-from course_lib.figures.curves import Curve, Measured, rate_over_size
-from course_lib.figures.inswitch import busbw_over_gpus
+from course_lib.figures.inswitch import busbw_over_gpus, choice_beside
 from course_lib.figures.stepbars import in_time
 from course_lib.timing.closedform import form, time_s
 from course_lib.timing.contest import Contest, contest
@@ -44,6 +43,7 @@ SYSTEMS = {
 WHO = ((_("what a library weighs"), True), (_("every algorithm"), False))
 #: Eight H200 of one host, all-reduce of 8 GiB, published for these numbers of GPUs.
 RAMP_GPUS = (4, 5, 6, 7, 8)
+LEAST_SHOWN_B = 2**16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ def ring_tree_or_switch() -> Explorer:
     >>> shown = ring_tree_or_switch()
     >>> shown.set(system="dgx-a100")
     >>> shown.figure.layout.title.text
-    '8 GPUs: ring is quickest at every size'
+    '8 GPUs: ring is the only one that takes part'
     """
     return Explorer(
         race,
@@ -174,6 +174,16 @@ def plane(n_ranks: int, *, switch: bool = False) -> go.Figure:
     return steps_and_bytes([*names.values(), *best], [f.steps for f in forms], bytes_, n_ranks, best=best)
 
 
+def on_wires(system: str, n_ranks: int, algorithms: Sequence[str], message_B: float = GiB) -> dict[str, str]:
+    """Return the time of all-reduces on the wires of a system alone, in words; names as in `comm.registry`.
+
+    >>> on_wires("dgx-h100", 8, ["ring", "binomial"])
+    {'ring': '4.19 ms', 'binomial': '14.3 ms'}
+    """
+    times = {a: predict("all_reduce", message_B, system, n_ranks, algorithm=a, ideal=True).time_s for a in algorithms}
+    return {name: say_time(time_s) for name, time_s in times.items()}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ramp:
     """Published bus bandwidths of 8 GiB on part of eight H200, (5,) each: adding in the switch allowed, and switched off."""
@@ -221,7 +231,7 @@ def ramp_figure() -> go.Figure:
 
 
 def sweep_figure(name: str) -> go.Figure:
-    """Return the bus bandwidth of a published all-reduce sweep inside one box, with the predictor's choice and its ring beside it.
+    """Return a published all-reduce sweep inside one box from 64 KiB on, the predictor's choice and its ring beside it.
 
     Constants are those that did not see the sweep, where it judges.
 
@@ -229,31 +239,19 @@ def sweep_figure(name: str) -> go.Figure:
         CourseError: no all-reduce sweep of that name in the package.
 
     >>> sweep_figure("m118").layout.title.text.replace("<br>", " ")
-    '8x H100 80GB HBM3 (NVIDIA DGXC reference): 480 GB/s of bus bandwidth on a link of 450 GB/s'
+    '8x H100 80GB HBM3: 480 GB/s of bus bandwidth on a link of 450 GB/s'
     """
     known = {one.name: one for one in sweeps() if one.op == "all_reduce"}
     one = known[one_of(_("all-reduce sweep"), name, known)]
     link_Bps = one.system.scale_up.bandwidth_Bps
     column = "training" if part(one) == "judging" else "shipped"
-    rate = lambda t: one.message_B / t * bus_factor(one.op, one.n_ranks)  # noqa: E731
+    shown = one.message_B >= LEAST_SHOWN_B
+    sizes = one.message_B[shown]
     asked = {"n_hosts": one.n_hosts, "column": column}
-    choice = predict(one.op, one.message_B, one.system, one.n_ranks, **asked).time_s
-    ring = predict(one.op, one.message_B, one.system, one.n_ranks, algorithm="ring", **asked).time_s
-    measured = rate(one.time_s)
-    return rate_over_size(
-        one.message_B,
-        [
-            Curve(_("choice"), rate(choice), "nvlink", limit=link_Bps),
-            Curve(_("ring"), rate(ring), "model", dash="dot"),
-        ],
-        measured=[Measured(one.measured_on, one.message_B, measured)],
-        title=_("{where}: {rate} of bus bandwidth on a link of {link}").format(
-            where=one.measured_on, rate=say_rate(float(measured[-1])), link=say_rate(link_Bps)
-        ),
-        subtitle=_(
-            "crosses: measured; solid: the predictor's choice; dotted: a ring at every size; dashed grey: the link"
-        ),
-    )
+    choice = predict(one.op, sizes, one.system, one.n_ranks, **asked).busbw_Bps
+    ring = predict(one.op, sizes, one.system, one.n_ranks, algorithm="ring", **asked).busbw_Bps
+    measured = sizes / one.time_s[shown] * bus_factor(one.op, one.n_ranks)
+    return choice_beside(sizes, measured, choice, ring, link_Bps, one.measured_on.split(" (")[0])
 
 
 # NCCL's own spelling of what it chose, from 2.24 on; before, numbers stood in their place.

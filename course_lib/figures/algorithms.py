@@ -1,4 +1,4 @@
-"""Algorithms over message size: time and bus bandwidth of each, the quickest shaded; what a log of choices says."""
+"""Algorithms over message size: time and bus bandwidth of each, the quickest shaded; steps and bytes."""
 
 from collections.abc import Sequence
 
@@ -21,6 +21,7 @@ from course_lib.figures.base import (
     time_axis,
     wrapped,
 )
+from course_lib.figures.inswitch import busbw_axis
 from course_lib.figures.theme import MARGIN, SERIES_DASH, color, faded, ink, theme
 from course_lib.timing.contest import ROWS, Contest
 
@@ -52,7 +53,7 @@ def contest_figure(
     time_y = time_axis(float(found.time_s.min()) / 1.6, float(found.time_s.max()) * 1.6) | {"domain": [1 - share, 1]}
     link_Bps = found.system.scale_up.bandwidth_Bps if found.n_hosts <= found.system.hosts_per_domain else 0.0
     top = max(float(found.busbw_Bps.max()), link_Bps) * 1.12
-    rate_y = _rates(top) | {"domain": [0, share]}
+    rate_y = busbw_axis(top) | {"domain": [0, share]}
     data, labels = [], []
     for values, yaxis, axis in ((found.time_s, time_y, "y"), (found.busbw_Bps, rate_y, "y2")):
         drawn, marks = _panel(found, values, yaxis, axis, role, at_B)
@@ -76,9 +77,11 @@ def contest_figure(
         )
     bands, names = _bands(found, xaxis, role)
     said = runs_in_words(found)
+    some = 1 < len(found.taking_part) < len(found.names)
+    head = _("{n} GPUs, {k} take part: {said}") if some else _("{n} GPUs: {said}")
     figure = base_figure(
         data,
-        title=title or _("{n} GPUs: {said}").format(n=found.n_ranks, said=said),
+        title=title or head.format(n=found.n_ranks, k=len(found.taking_part), said=said),
         subtitle=subtitle
         or _("above: time; below: bus bandwidth; shaded and thick: the quickest; faint: takes no part"),
         xaxis=xaxis | {"anchor": "y2"},
@@ -143,9 +146,11 @@ def runs_in_words(found: Contest) -> str:
 
     >>> from course_lib.timing.contest import contest
     >>> runs_in_words(contest("dgx-a100", 8, 2.0 ** np.arange(3, 35), library_only=True))
-    'ring is quickest at every size'
+    'ring is the only one that takes part'
     """
     runs = found.runs
+    if len(found.taking_part) == 1:
+        return _("{name} is the only one that takes part").format(name=runs[0][2])
     if len(runs) == 1:
         return _("{name} is quickest at every size").format(name=runs[0][2])
     first = _("{name} is quickest up to {size}").format(name=runs[0][2], size=say_bytes(_two(runs[0][1])))
@@ -160,14 +165,6 @@ def _two(size_B: float) -> float:
 
 def _role(name: str, found: Contest, role: str) -> str:
     return role if name == found.names[int(found.winner[-1])] else "model" if name in found.taking_part else "limit"
-
-
-def _rates(top_Bps: float) -> dict:
-    unit = 10 ** np.floor(np.log10(top_Bps))
-    step = next(unit * s for s in (0.2, 0.25, 0.5, 1, 2) if top_Bps / (unit * s) <= 5.5)
-    ticks = np.arange(0, top_Bps, step)
-    axis = linear_axis(_("bus bandwidth (bytes/s)"), 0, top_Bps)
-    return axis | {"tickvals": ticks.tolist(), "ticktext": [say_rate(float(t)) if t else "0" for t in ticks]}
 
 
 def _bands(found: Contest, xaxis: dict, role: str) -> tuple[list[dict], list[dict]]:

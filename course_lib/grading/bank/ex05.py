@@ -1,4 +1,4 @@
-"""Exercise 05, ring, tree, or the switch: where two cross, two levels and a fix to them, 480 on a link of 450, bytes in the switch."""
+"""Exercise 05, ring, tree, or the switch: crossings, two levels and a fix to them, 480 on a link of 450, bytes."""
 
 import math
 
