@@ -32,7 +32,7 @@ lab: $(VENV)/.lab
 	@$(BIN)/interconnect lab
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -8,6 +8,9 @@ HEAVY = ("browser", "nbgrader", "hostile", "kernel")
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:  # a heavy file shares one server or one class: it stays in one worker
+        if any(item.get_closest_marker(name) for name in HEAVY[:3]):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
     if os.environ.get("CI") == "true" or config.getoption("-m"):
         return
     for item in items:

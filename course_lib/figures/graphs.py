@@ -1,4 +1,4 @@
-"""Graphs: machines as drawn on a whiteboard, GPUs below and switches above; width is what flows, colour is how full a link is."""
+"""Graphs: machines as on a whiteboard, GPUs below and switches above; width is what flows, colour how full a link is."""
 
 from collections.abc import Sequence
 

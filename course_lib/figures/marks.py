@@ -167,7 +167,7 @@ def _beside(lines_px: Sequence[float], tall: Sequence[float], plot_px: float) ->
 
 
 def note(text: str, *, role: str = "", color: str | None = None, **place) -> dict:
-    """Return an annotation: text on the ground's colour in the ink of `role` (or in `color`); `place` is Plotly's x, xref, y, yref, …
+    """Return an annotation: text on the ground's colour in the ink of `role` (or in `color`); `place` is Plotly's x, y and so on.
 
     >>> note("limit", x=1, y=2)["showarrow"]
     False

@@ -1,4 +1,4 @@
-"""Rows: pictures read from top to bottom, one thing a row: a ladder of rates, what is lost on the way, a guess beside the model."""
+"""Rows: pictures read from top to bottom: a ladder of rates, what is lost on the way, a guess beside the model."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Show a figure in a notebook so that no reader meets a blank box: Plotly where it can be drawn, else title, text and numbers.
+"""Show a figure so that no reader meets a blank box: Plotly where it can be drawn, else title, text and numbers.
 
 `show(fig)` ends the cells of the lessons. It writes the title as text above the picture (it wraps on a narrow screen, follows the
 theme of the page and is read aloud) and then the picture with two faces: Plotly's own format, which JupyterLab draws without a
