@@ -29,7 +29,7 @@ from course_lib.timing.tuning import Prediction, predict
 from course_lib.timing.wire import busbw_limit_Bps, carried, wire_Bps
 
 SIZES = 2.0 ** np.arange(3, 34.5, 0.5)
-COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64, 72, 128, 256)
+COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64, 72, 128)
 # What is shown, the system, and the colour of its links inside a domain.
 SYSTEMS = {
     "dgx-h100": (_("H100 boxes of 8, the switch adds"), "nvlink"),
@@ -94,7 +94,7 @@ def ring_tree_or_switch() -> Explorer:
         question=_("Which algorithm is the quickest, for which message, on how many GPUs?"),
         equation=_equation,
         sentence=_sentence,
-        n_ranks=CountSlider(_("GPUs"), 2, 256, 8, counts=COUNTS),
+        n_ranks=CountSlider(_("GPUs"), 2, 128, 8, counts=COUNTS),
         message_B=SizeSlider(_("marked message"), 8, 2**34, 2**20),
         system=Choice(_("on"), tuple((text, name) for name, (text, _role) in SYSTEMS.items())),
         library_only=Choice(_("takes part"), WHO),
@@ -159,7 +159,7 @@ def plane(n_ranks: int, *, switch: bool = False) -> go.Figure:
     """Return steps and bytes of the algorithms that have a closed form on `n_ranks`, a power of two; `switch` adds those in it.
 
     >>> plane(64).layout.title.text.replace("<br>", " ")
-    'On 64 GPUs a ring takes 126 steps and 1.97 messages, a binomial tree 12 steps and 12'
+    'On 64 GPUs: ring takes 126 steps and 1.97 messages, binomial tree 12 steps and 12'
     """
     names = {
         "ring": "ring",
@@ -167,7 +167,7 @@ def plane(n_ranks: int, *, switch: bool = False) -> go.Figure:
         "halving-doubling": _("halving–doubling"),
         "direct": _("direct"),
     }
-    deep = {"in-network": _("NVLS"), "sharp": _("push-up, multicast-down")} if switch else {}
+    deep = {"in-network": _("NVLS"), "sharp": _("push-up")} if switch else {}
     forms = [form("all_reduce", name, n_ranks) for name in names] + [form("all_reduce", name, n_ranks) for name in deep]
     bytes_ = [f.factor for f in forms[: len(names)]] + [max(carried("all_reduce", name, n_ranks)) for name in deep]
     best = list(deep.values())

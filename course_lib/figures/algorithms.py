@@ -215,7 +215,7 @@ def steps_and_bytes(
     `best` are drawn in green. Two traces.
 
     >>> steps_and_bytes(["ring", "tree"], [14, 6], [1.75, 6], 8).layout.title.text.replace("<br>", " ")
-    'On 8 GPUs a ring takes 14 steps and 1.75 messages, a tree 6 steps and 6'
+    'On 8 GPUs: ring takes 14 steps and 1.75 messages, tree 6 steps and 6'
     """
     x, y = np.asarray(steps, dtype=float), np.asarray(factors, dtype=float)
     if not len(names) == x.size == y.size or x.size < 2:
@@ -236,33 +236,21 @@ def steps_and_bytes(
         "tickvals": ticks,
         "ticktext": [say_number(t) for t in ticks],
     }
-    yaxis = linear_axis(_("bytes through a GPU's link ÷ message"), 0, float(y.max()) * 1.15)
+    top = float(y.max()) * 1.15
+    yaxis = linear_axis(_("bytes through a GPU's link ÷ message"), -0.09 * top, top)
+    beside, under = {"xanchor": "left", "xshift": 10}, {"xanchor": "center", "yshift": -17}
     labels = [
-        note(
-            name,
-            role="nvlink" if c else "",
-            x=at(xaxis, float(a)),
-            xref="x",
-            y=float(b),
-            yref="y",
-            xanchor="left",
-            xshift=10,
-            bgcolor="rgba(0,0,0,0)",
-        )
+        note(name, role="nvlink", x=at(xaxis, float(a)), xref="x", y=float(b), yref="y", **under)
+        if c
+        else note(name, x=at(xaxis, float(a)), xref="x", y=float(b), yref="y", **beside)
         for name, a, b, c in zip(names, x, y, chosen)
     ]
+    k = int(np.flatnonzero(chosen)[0]) if chosen.any() else 1
+    said = {"n": n_ranks, "a": names[0], "s": say_number(float(x[0])), "f": say_number(float(y[0]))}
+    said |= {"b": names[k], "t": say_number(float(x[k])), "g": say_number(float(y[k]))}
     return base_figure(
         data,
-        title=title
-        or _("On {n} GPUs a {a} takes {s} steps and {f} messages, a {b} {t} steps and {g}").format(
-            n=n_ranks,
-            a=names[0],
-            b=names[1],
-            s=say_number(float(x[0])),
-            t=say_number(float(x[1])),
-            f=say_number(float(y[0])),
-            g=say_number(float(y[1])),
-        ),
+        title=title or _("On {n} GPUs: {a} takes {s} steps and {f} messages, {b} {t} steps and {g}").format(**said),
         subtitle=subtitle or _("left is better for small messages, down is better for large ones"),
         xaxis=xaxis,
         yaxis=yaxis,

@@ -82,7 +82,8 @@ def busbw_over_gpus(
             for a, b in zip(m, y)
         ]
         mark = points(m, y, role="measured", symbol=symbol, size=10, hover="%{text}", text=texts)
-        mark["marker"]["line"] = {"width": 2, "color": color("measured")}
+        if symbol.endswith("open"):
+            mark["marker"]["line"] = {"width": 2, "color": color("measured")}
         data.append(mark)
     last = int(np.argmax(m))
     return base_figure(
