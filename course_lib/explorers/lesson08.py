@@ -9,15 +9,18 @@ from course_lib.base import hardware
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_time
 from course_lib.base.units import GiB, KiB, MiB
+from course_lib.comm.meaning import bus_factor
 from course_lib.explorers.controls import Choice, CountSlider, SizeSlider
 from course_lib.explorers.explorer import Explorer
 from course_lib.figures.overlap import over_buckets
 from course_lib.plan.degrees import UTILISATION
 from course_lib.plan.price import TimeOf, pricer
-from course_lib.plan.replicas import Work, bars, tensors
+from course_lib.plan.replicas import Work, balance_tokens, bars, layers, tensors
 from course_lib.plan.sharding import BucketSearch, Event, Overlap, bucket_search, overlap
+from course_lib.plan.zero import SCHEMES, sharded_events, sharded_step, volume
 
 MODEL = "gpt2-1.5b"
+NAMES = ("DDP", "ZeRO-1", "ZeRO-2", "ZeRO-3")
 SIZES = tuple(float(256 * KiB * 2**k) for k in range(15))  # 256 KiB … 4 GiB, more than all gradients
 TOKENS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
 # system, GPUs, colour of the links that the ring waits for
@@ -46,6 +49,25 @@ def replica(tokens: int = 8192) -> Work:
     142
     """
     return tensors(MODEL, tokens, rate())
+
+
+def bus_Bps(name: str) -> float:
+    """Return the bus bandwidth of an all-reduce of all gradients on one of the networks.
+
+    >>> 300e9 < bus_Bps("cards") < 400e9
+    True
+    """
+    all_B, (_system, n, _role) = float(replica().gradient_B.sum()), NETWORKS[name]
+    return bus_factor("all_reduce", n) * all_B / float(network(name)(all_B))
+
+
+def balanced() -> dict[str, float]:
+    """Return for each network the tokens a GPU needs so that the backward pass lasts as long as the all-reduce.
+
+    >>> [round(t, -2) for t in balanced().values()]
+    [700.0, 1100.0, 4800.0, 10400.0]
+    """
+    return {name: float(balance_tokens(rate(), bus_Bps(name), n)) for name, (_system, n, _role) in NETWORKS.items()}
 
 
 def network(name: str) -> TimeOf:
@@ -99,9 +121,10 @@ class Reading:
     found: BucketSearch
 
     @property
-    def last_s(self) -> float:
-        """How long the last bucket is on the network: it cannot be hidden, for nothing is computed after it is ready."""
-        return float(self.timeline.finish_s[-1] - self.timeline.start_s[-1])
+    def in_line(self) -> int:
+        """How many buckets at the end follow one another without a pause of the network: these finish late together."""
+        idle = np.flatnonzero(self.timeline.start_s <= self.timeline.ready_s)
+        return int(self.timeline.start_s.size - idle[-1])
 
 
 @lru_cache(maxsize=512)
@@ -109,8 +132,8 @@ def read_buckets(bucket_B: float, where: str, tokens: int) -> Reading:
     """Return one backward pass of GPT-2 1.5B on a network, its gradients reduced in buckets of `bucket_B` bytes.
 
     >>> reading = read_buckets(32 * 2**20, "cards", 8192)
-    >>> bool(reading.timeline.exposed_s >= reading.last_s)
-    True
+    >>> reading.timeline.bucket_B.size, reading.in_line < 5
+    (73, True)
     """
     return Reading(bucket_B, where, int(tokens), pass_with(bucket_B, where, int(tokens)), searched(where, int(tokens)))
 
@@ -149,21 +172,22 @@ def _sentence(reading: Reading) -> str:
     busy = _("The network is busy for {busy} of a pass of {whole}.").format(
         busy=say_time(t.communication_s), whole=say_time(t.backward_s)
     )
-    if t.exposed_s <= reading.last_s * (1 + 1e-9):
-        why = _(
-            "Only the last bucket sticks out, {size} with the embedding: it is ready when nothing is left to compute."
-        )
+    n, late = t.bucket_B.size, reading.in_line
+    if n == 1:
+        why = _("There is one bucket, and it is ready when nothing is left to compute: all of it is exposed.")
     elif t.communication_s > t.backward_s:
-        why = _(
-            "The network has more to do than the processor, so no bucket size can hide it; the last one has {size}."
-        )
+        why = _("It has more to do than there is time, so no bucket size can hide it all; {late} of {n} buckets queue.")
+    elif t.ready_s[n - late] < 0.9 * t.backward_s:
+        why = _("It has time enough, but the last {late} of {n} buckets queue and finish late together.")
     else:
-        why = _("Buckets queue: the network is still behind when the last one, {size}, is ready.")
+        why = _(
+            "It keeps up; only what is ready at the very end sticks out, {late} of {n} buckets, {size} with the embedding."
+        )
     step_s = replica(reading.tokens).compute_s
     share = _("Of the whole step, forward pass included, {share} % is exposed.").format(
         share=say_number(100 * t.exposed_s / (step_s + t.exposed_s), 2)
     )
-    return " ".join((busy, why.format(size=say_bytes(float(t.bucket_B[-1]))), share))
+    return " ".join((busy, why.format(late=late, n=n, size=say_bytes(float(t.bucket_B[n - late :].sum()))), share))
 
 
 def buckets() -> Explorer:
@@ -196,3 +220,55 @@ def after_waiting(bucket_B: float = 25e6, where: str = "cards", tokens: int = 81
     """
     total = float(np.sum(replica(tokens).gradient_B))
     return drawn(2 * total, where, tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Units that a rank sends in a step under each scheme: to reduce gradients, and to gather."""
+
+    names: tuple[str, ...]
+    reduced: tuple[int, ...]
+    gathered: tuple[int, ...]
+
+    @property
+    def units(self) -> dict[str, int]:
+        """Both together, by scheme."""
+        return {n: a + b for n, a, b in zip(self.names, self.reduced, self.gathered)}
+
+
+def sent(micro_batches: int = 1, *, deferred: bool = True) -> Sent:
+    """Return what each scheme sends in a step of `micro_batches`, in units; an all-reduce is one to reduce, one to gather.
+
+    >>> sent().units
+    {'DDP': 2, 'ZeRO-1': 2, 'ZeRO-2': 2, 'ZeRO-3': 3}
+    >>> sent(8, deferred=False).units
+    {'DDP': 16, 'ZeRO-1': 9, 'ZeRO-2': 9, 'ZeRO-3': 24}
+    """
+    found = [volume(s, 1, 2, micro_batches=micro_batches, deferred=deferred) for s in SCHEMES]
+    return Sent(
+        NAMES,
+        tuple(v.all_reduces + v.reduce_scatters for v in found),
+        tuple(v.all_reduces + v.all_gathers for v in found),
+    )
+
+
+def gathered_ahead(prefetch: int, tokens: int = 2048, where: str = "cards") -> tuple[Event, ...]:
+    """Return the bars of one ZeRO-3 step of Llama 3 8B on one of the networks, gathering `prefetch` layers ahead.
+
+    >>> sorted({e.lane for e in gathered_ahead(1)})
+    ['all-gather', 'compute', 'reduce-scatter']
+    """
+    system, n, _role = NETWORKS[where]
+    work = layers("llama3-8b", tokens, rate(), seq=2048)
+    prices = (pricer(op, system, n) for op in ("all_gather", "reduce_scatter"))
+    return sharded_events(sharded_step(work.forward_s, work.backward_s, work.gradient_B, *prices, prefetch=prefetch))
+
+
+def gather_s(name: str, message_B: float) -> float:
+    """Return the seconds of an all-gather of `message_B` over all GPUs of one of the networks.
+
+    >>> gather_s("box", 16e9) < gather_s("tcp", 16e9)
+    True
+    """
+    system, n, _role = NETWORKS[name]
+    return float(pricer("all_gather", system, n)(message_B))

@@ -169,3 +169,20 @@ def bars(work: Work, timeline: Overlap) -> tuple[Event, ...]:
     for k, (start, finish) in enumerate(zip(timeline.start_s, timeline.finish_s)):
         drawn.append(Event("network", _("bucket {number}").format(number=k + 1), float(start), float(finish)))
     return tuple(drawn)
+
+
+def balance_tokens(
+    flops_per_s: object, bus_Bps: object, n_ranks: object, *, element_B: object = 2
+) -> np.ndarray | float:
+    """Return the tokens for each replica at which its backward pass lasts as long as the all-reduce of its gradients.
+
+    With N parameters the pass takes 4·N·tokens / `flops_per_s` and the all-reduce 2(n−1)/n · N·`element_B` / `bus_Bps`
+    (its bus bandwidth): N cancels. Attention scores and latencies are left out. Broadcasts.
+
+    >>> float(balance_tokens(400e12, 400e9, 1000))
+    999.0
+    """
+    flops_per_s = finite("flops_per_s", flops_per_s, above=0, unit="operations/s")
+    bus_Bps = finite("bus_Bps", bus_Bps, above=0, unit="bytes/s")
+    n_ranks = finite("n_ranks", n_ranks, at_least=1)
+    return (n_ranks - 1) / n_ranks * finite("element_B", element_B, above=0) / 2 * flops_per_s / bus_Bps
