@@ -1,4 +1,4 @@
-"""Pipeline timelines: stages down, time across, forward light and backward dark, bubbles left empty and counted."""
+"""Pipeline timelines: stages down, time across, forward pale and backward strong, bubbles left empty and counted."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from course_lib.figures.base import (
     points,
     wrapped,
 )
-from course_lib.figures.theme import SERIES_DASH, color, faded, theme
+from course_lib.figures.theme import SERIES_DASH, color, contrast, faded, theme
 from course_lib.plan.pipeline import Timeline, in_flight
 
 MOST_BARS = 6_000
@@ -27,9 +27,9 @@ MOST_LINES = 4
 
 
 def pipeline(timeline: Timeline, *, name: str = "", micro: int | None = 0, title: str = "") -> go.Figure:
-    """Return a pipeline's timeline: a row a stage, light forward, dark backward, hatched what a split backward puts off.
+    """Return a pipeline's timeline: a row a stage, pale forward, strong backward, hatched what a split backward puts off.
 
-    `name` is the schedule's; the blocks of micro-batch `micro` are amber (None: of none), later chunks a little darker.
+    `name` is the schedule's; the blocks of micro-batch `micro` are amber (None: of none), later chunks a little stronger.
     At the right, each stage's idle share and the most micro-batches that it holds. Times are in the timeline's unit, as
     numbers. Always three traces.
 
@@ -77,7 +77,7 @@ def pipeline(timeline: Timeline, *, name: str = "", micro: int | None = 0, title
     return base_figure(
         [_pieces(timeline, kind, micro) for kind in "FBW"],
         title=title or (f"{name}: {words}" if name else words[0].upper() + words[1:]),
-        subtitle=_("light: forward, dark: backward{split}, empty: bubble; numbers name micro-batches{amber}").format(
+        subtitle=_("pale: forward, strong: backward{split}, empty: bubble; numbers name micro-batches{amber}").format(
             split=_(", hatched: gradients of weights") if timeline.split else "",
             amber="" if micro is None else _(", {i} is amber").format(i=micro),
         ),
@@ -115,13 +115,13 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
     """The bars of one kind of work."""
     mine = timeline.kind == kind
     chunk, number = timeline.chunk[mine], timeline.micro[mine]
-    low, high = {"F": (0.20, 0.36), "B": (0.72, 0.92), "W": (0.45, 0.45)}[kind]
+    low, high = {"F": (0.20, 0.36), "B": (0.80, 0.96), "W": (0.45, 0.45)}[kind]
     grey, amber = (
         np.array([faded(color(role), at + (high - low) * c / max(timeline.v - 1, 1)) for c in range(timeline.v)])
-        for role, at in (("model", low), ("attention", low + (0.25 if kind == "F" else 0.08)))
+        for role, at in (("model", low), ("attention", low + (0.18 if kind == "F" else 0.04)))
     )
     chosen = number == (-1 if micro is None else micro)
-    now = theme()
+    on_grey, on_amber = (np.array([_readable(shade) for shade in shades]) for shades in (grey, amber))
     trace = {
         "type": "bar",
         "orientation": "h",
@@ -141,7 +141,7 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
         "constraintext": "none",
         "textfont": {
             "size": 11,
-            "color": np.where(chosen & (kind == "B"), "#1F2933", now.ground if kind == "B" else now.ink).tolist(),
+            "color": np.where(chosen, on_amber[chunk], on_grey[chunk]).tolist() if mine.any() else [],
         },
         "cliponaxis": True,
         "hovertemplate": {"F": _("forward"), "B": _("backward"), "W": _("gradients of weights")}[kind]
@@ -151,6 +151,11 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
     if kind == "W":
         trace["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.3, "fgcolor": theme().ground}
     return trace
+
+
+def _readable(shade: str) -> str:
+    """The ink or the ground, whichever can be read on a bar of this shade."""
+    return max((theme().ink, theme().ground), key=lambda text: contrast(text, shade))
 
 
 def held_by_stage(names: Sequence[str], held, *, title: str = "") -> go.Figure:
@@ -215,7 +220,7 @@ def steps_over_micro(n_micro, measured_s, pace_s: float, fixed_s: float, bubble_
     bubble. Four traces.
 
     >>> steps_over_micro([32, 128], [35.8, 107.1], 0.74, 12.0, 7.5).layout.title.text
-    'With no micro-batch at all a step would take<br>12 s; the bubble is 7.5 s of them'
+    'With no micro-batch at all a step would<br>take 12 s; 7.5 s of that are bubble'
     """
     m, t = (np.asarray(finite(n, v, above=0), float) for n, v in (("n_micro", n_micro), ("measured_s", measured_s)))
     pace, fixed, bubble = (
@@ -234,8 +239,18 @@ def steps_over_micro(n_micro, measured_s, pace_s: float, fixed_s: float, bubble_
     ]
     data[-1]["marker"]["line"] = {"width": 2, "color": color("measured")}
     labels = [
-        note(text, role=role, x=0, xref="x", xanchor="left", xshift=30, ax=22, ay=0, y=y, yref="y", yshift=shift)
-        for text, role, y, shift in ((_("line at zero: {time}").format(time=say_time(fixed)), "model", fixed, 34),)
+        note(
+            _("line at zero: {all}<br>bubble: {part}").format(
+                all=say_number(fixed, 2) + " s", part=say_number(bubble, 2) + " s"
+            ),
+            role="model",
+            x=0.03,
+            xref="paper",
+            xanchor="left",
+            align="left",
+            y=0.9,
+            yref="paper",
+        )
     ]
     labels.append(
         note(
@@ -251,8 +266,8 @@ def steps_over_micro(n_micro, measured_s, pace_s: float, fixed_s: float, bubble_
     )
     return base_figure(
         data,
-        title=_("With no micro-batch at all a step would take {all}; the bubble is {part} of them").format(
-            all=say_time(fixed), part=say_time(bubble)
+        title=_("With no micro-batch at all a step would take {all} s; {part} s of that are bubble").format(
+            all=say_number(fixed, 2), part=say_number(bubble, 2)
         ),
         subtitle=_("crosses: measured; solid: the straight line through them; the model foretells the dotted one"),
         xaxis=linear_axis(_("micro-batches in a step"), 0, float(x[1])),

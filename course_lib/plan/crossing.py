@@ -1,4 +1,4 @@
-"""Which group of a plan crosses which link: what tensor, pipeline and data groups send in a step, and what a cut between hosts costs.
+"""Which group crosses which link: what each kind of group sends in a step, and what a cut between hosts costs.
 
 Validity: communication that waits for nothing and hides behind nothing; stages of equal layers.
 """

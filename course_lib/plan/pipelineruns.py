@@ -77,7 +77,7 @@ def fill(layers: object) -> float:
     """Return how many micro-batches' time of the slowest stage a pipeline needs to fill and drain: p − 1 when all are equal.
 
     `layers` is the work of each stage in any unit. A step is (m − 1) times the slowest stage plus one passage through
-    all; that holds for GPipe, and for 1F1B where no stage waits for a slower one behind it longer than it can hold.
+    all; that is GPipe's. 1F1B is quicker by what the stages behind the slowest take, as long as they are quicker: little.
 
     >>> fill([7] * 12), round(fill([7] * 11 + [1]), 3)
     (11.0, 10.143)
