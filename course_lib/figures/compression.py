@@ -202,7 +202,7 @@ def halved(
         title=_("Half the bytes over {name}: {a} × as fast at {small}, {b} × at {large}").format(
             name=names[0],
             a=say_number(float(gain[0, 0]), 2),
-            b=say_number(float(gain[0, -1]), 2),
+            b=say_number(float(gain[0, -1]), 3),
             small=say_bytes(float(sizes[0])),
             large=say_bytes(float(sizes[-1])),
         ),

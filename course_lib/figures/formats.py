@@ -49,11 +49,11 @@ def reach(formats: Sequence, values, *, what: str = "") -> go.Figure:
 
     >>> from course_lib.plan.precision import FORMATS
     >>> reach([FORMATS["fp16"]], [1e-9, 1e-6]).layout.title.text.replace("<br>", " ")
-    'FP16 ends at 65,504; below 6.0·10⁻⁸ it has nothing, and 50 % of the values lie there'
+    'FP16 ends at 65,504, and 50 % of the values are below its smallest, 6.0·10⁻⁸'
     """
     if not formats:
         raise CourseError(_("There is no format to draw."))
-    sizes = np.abs(finite("values", np.asarray(values), above=0)).ravel()
+    sizes = np.atleast_1d(finite("values", np.abs(np.asarray(values)), above=0)).ravel()
     log = np.log10
     normal = [[log(f.smallest_normal), log(f.largest)] for f in formats]
     small = [[log(f.smallest), log(f.smallest_normal)] for f in formats]
@@ -106,7 +106,7 @@ def reach(formats: Sequence, values, *, what: str = "") -> go.Figure:
     ticks = list(range(-40, 41, 10))
     return base_figure(
         data,
-        title=_("{name} ends at {high}; below {low} it has nothing, and {share} % of the values lie there").format(
+        title=_("{name} ends at {high}, and {share} % of the values are below its smallest, {low}").format(
             name=worst_name, high=scientific(worst.largest), low=scientific(worst.smallest), share=share
         ),
         subtitle=_(
@@ -164,7 +164,7 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
     >>> magnitudes([1e-9, 1e-7, 1e-6, 1e-5], [3e-8, 1e-12], ["scale 1", "scale 2¹⁶"]).layout.title.text.replace("<br>", " ")
     'At scale 1 25 % of the gradients become zero, at scale 2¹⁶ 0 %'
     """
-    sizes = np.abs(finite("values", np.asarray(values), above=0)).ravel()
+    sizes = np.atleast_1d(finite("values", np.abs(np.asarray(values)), above=0)).ravel()
     marks = np.atleast_1d(finite("floors", np.asarray(floors), above=0))
     if len(marks) != len(names) or len(marks) < 1:
         raise CourseError(_("Every floor needs a name: {a} floors, {b} names.").format(a=len(marks), b=len(names)))

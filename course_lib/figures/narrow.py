@@ -156,7 +156,7 @@ def gains(names: Sequence[str], measured, foretold, *, naive: float = 2.0, title
         data,
         title=title
         or _("FP8 made these steps {a} to {b} × as fast, not {c} ×").format(
-            a=say_number(float(seen.min())), b=say_number(float(seen.max())), c=say_number(naive)
+            a=f"{seen.min():.2f}", b=f"{seen.max():.2f}", c=say_number(naive)
         ),
         subtitle=_(
             "crosses: measured; grey: what the linear layers save at the data sheet's rates; dashed: everything halved"
