@@ -138,7 +138,7 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
         "textposition": "inside",
         "insidetextanchor": "middle",
         "textangle": 0,
-        "constraintext": "none",
+        "constraintext": "inside",
         "textfont": {
             "size": 11,
             "color": np.where(chosen, on_amber[chunk], on_grey[chunk]).tolist() if mine.any() else [],
