@@ -57,7 +57,9 @@ def finite(name: str, value: object, *, at_least: float | None = None, above: fl
         if not kinds_ok:
             raise TypeError
         array = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        raise CourseError(_("{name} is {value}; that is too large.").format(name=name, value=_shown(value))) from None
+    except (TypeError, ValueError):
         raise CourseError(
             _("{name} is {value}; a number is expected{unit}.").format(
                 name=name, value=_shown(value), unit=unit and _(", in") + unit
@@ -80,6 +82,32 @@ def finite(name: str, value: object, *, at_least: float | None = None, above: fl
     return float(array) if array.ndim == 0 else array
 
 
+def together(**values: object) -> tuple[int, ...]:
+    """Return the common shape of numbers and arrays that are to be combined, or raise a CourseError that names two that do not fit.
+
+    >>> together(message_B=[1, 2, 3], latency_s=[1, 2])
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: message_B has the shape (3,) and latency_s (2,): these do not go together.
+    """
+    shape, names = (), []
+    for name, value in values.items():
+        try:
+            shape = np.broadcast_shapes(shape, np.shape(value))
+        except ValueError:
+            for other in names:
+                try:
+                    np.broadcast_shapes(np.shape(values[other]), np.shape(value))
+                except ValueError:
+                    break
+            text = _("{a} has the shape {shape_a} and {b} {shape_b}: these do not go together.")
+            raise CourseError(
+                text.format(a=other, shape_a=np.shape(values[other]), b=name, shape_b=np.shape(value))
+            ) from None
+        names.append(name)
+    return shape
+
+
 def whole(name: str, value: object, *, at_least: int | None = None, at_most: int | None = None) -> int:
     """Return `value` as an int, or raise a CourseError; 8.0 counts as 8, 2.5 and True and "8" are refused.
 
@@ -93,16 +121,19 @@ def whole(name: str, value: object, *, at_least: int | None = None, at_most: int
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value, is_number = value.item(), value.dtype.kind in "iuf"
-    if not is_number or not math.isfinite(value) or value != int(value):
+    may_be_broken = not isinstance(value, numbers.Integral)  # a whole number may be too large for a float
+    if not is_number or (may_be_broken and (not math.isfinite(value) or value != int(value))):
         raise CourseError(_("{name} is {value}; a whole number is expected.").format(name=name, value=_shown(value)))
     value = int(value)
     if at_least is not None and value < at_least:
         raise CourseError(
-            _("{name} is {value}; it has to be at least {bound}.").format(name=name, value=value, bound=at_least)
+            _("{name} is {value}; it has to be at least {bound}.").format(
+                name=name, value=_shown(value), bound=at_least
+            )
         )
     if at_most is not None and value > at_most:
         raise CourseError(
-            _("{name} is {value}; it has to be at most {bound}.").format(name=name, value=value, bound=at_most)
+            _("{name} is {value}; it has to be at most {bound}.").format(name=name, value=_shown(value), bound=at_most)
         )
     return value
 

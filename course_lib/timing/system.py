@@ -1,18 +1,18 @@
 """A system as the timing models see it: what joins GPUs in a host, what joins hosts, and how a user describes their own."""
 
 import csv
-import difflib
 import functools
 import os
-import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
+from course_lib.timing.tomlfile import check_keys, line_of
 
 KINDS = ("switch", "mesh", "ring", "pcie")
+MOST_GPUS, MOST_HOSTS = 1024, 1 << 20  # of a system that somebody describes: more is a slip of the pen
 # Whose fitted constants a system of one's own borrows.
 BORROWED_UP = {"switch": "nvlink4-switch", "mesh": "nvlink4-mesh", "ring": "nvlink-cube", "pcie": "pcie"}
 BORROWED_NET = ((40e9, "ib-ndr"), (0.0, "ib"))  # by the rate of a card, at least
@@ -144,41 +144,6 @@ def load(name: "str | os.PathLike | System") -> System:
     return systems[aliases[plain] if plain in aliases else one_of(_("system"), text, systems)]
 
 
-def _line_of(text: str, section: str, key: str) -> int:
-    """The line (from 1) where `key` of `section` stands, 0 if it cannot be seen."""
-    current = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[\s*([^\]]+?)\s*\]", line)
-        if header:
-            current = header.group(1)
-            if section == "" and current.split(".")[0] == key:
-                return number
-        elif re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line) and current == section:
-            return number
-    return 0
-
-
-def _check_keys(path: str, text: str, table: dict, section: str) -> None:
-    valid = _KEYS[section]
-    for key in table:
-        if key in valid:
-            continue
-        near = difflib.get_close_matches(key.lower(), [v.lower() for v in valid], n=1, cutoff=0.5)
-        nearest = next((v for v in valid if near and v.lower() == near[0]), valid[0])
-        raise CourseError(
-            _(
-                "{path}, line {line}: there is no key '{key}' in {section}. The nearest is '{nearest}'; valid: {valid}."
-            ).format(
-                path=path,
-                line=_line_of(text, section, key),
-                key=key,
-                section=f"[{section}]" if section else _("the top level"),
-                nearest=nearest,
-                valid=", ".join(valid),
-            )
-        )
-
-
 def from_toml(path: "str | os.PathLike") -> System:
     """Read a system of one's own from a TOML file and check every value; errors name the file, the line and the valid keys.
 
@@ -195,7 +160,7 @@ def from_toml(path: "str | os.PathLike") -> System:
     """
     path = os.fspath(path)
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise CourseError(
@@ -207,17 +172,17 @@ def from_toml(path: "str | os.PathLike") -> System:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CourseError(_("{path} is not valid TOML: {why}.").format(path=path, why=error)) from None
-    _check_keys(path, text, data, "")
+    check_keys(path, text, data, "", _KEYS[""])
 
     def section(name: str) -> dict:
         table = data.get(name, {})
         if not isinstance(table, dict):
             raise CourseError(
                 _("{path}, line {line}: [{name}] has to be a section.").format(
-                    path=path, line=_line_of(text, "", name), name=name
+                    path=path, line=line_of(text, "", name), name=name
                 )
             )
-        _check_keys(path, text, table, name)
+        check_keys(path, text, table, name, _KEYS[name])
         return table
 
     def read(table: dict, name: str, key: str, check, default=None, **bounds):
@@ -227,9 +192,11 @@ def from_toml(path: "str | os.PathLike") -> System:
                 raise CourseError(_("{path}: {where}needs the key '{key}'.").format(path=path, where=where, key=key))
             return default
         try:
+            if isinstance(table[key], (list, dict)):
+                raise CourseError(_("{key} is {value}; one value is expected.").format(key=key, value=table[key]))
             return check(key, table[key], **bounds)
         except CourseError as error:
-            line = _line_of(text, name, key)
+            line = line_of(text, name, key)
             raise CourseError(
                 _("{path}, line {line}: {where}{why}").format(path=path, line=line, where=where, why=error)
             ) from None
@@ -237,6 +204,12 @@ def from_toml(path: "str | os.PathLike") -> System:
     def switch(key: str, value: object) -> bool:
         if not isinstance(value, bool):
             raise CourseError(_("{key} is {value}; true or false is expected.").format(key=key, value=value))
+        return value
+
+    def adds(key: str, value: object) -> bool:
+        if switch(key, value) and kind != "switch":
+            text = _("{key} is true, but a {kind} has no switch that could add. Only kind = 'switch' has one.")
+            raise CourseError(text.format(key=key, kind=kind))
         return value
 
     up, out = section("scale_up"), section("scale_out")
@@ -247,34 +220,34 @@ def from_toml(path: "str | os.PathLike") -> System:
         kind,
         read(up, "scale_up", "bandwidth_GBps", finite, above=0) * 1e9,
         read(up, "scale_up", "latency_us", finite, at_least=0) * 1e-6,
-        read(up, "scale_up", "in_network_reduction", switch, default=False),
+        read(up, "scale_up", "in_network_reduction", adds, default=False),
         BORROWED_UP[kind],
     )
     scale_out = None
     if "scale_out" in data:
         card_Bps = read(out, "scale_out", "bandwidth_GBps", finite, above=0) * 1e9
         scale_out = ScaleOut(
-            read(out, "scale_out", "nics_per_host", whole, at_least=1),
+            read(out, "scale_out", "nics_per_host", whole, at_least=1, at_most=MOST_GPUS),
             card_Bps,
             read(out, "scale_out", "latency_us", finite, at_least=0) * 1e-6,
             read(out, "scale_out", "oversubscription", finite, default=1.0, at_least=1.0),
             read(out, "scale_out", "in_network_reduction", switch, default=False),
             next(family for least, family in BORROWED_NET if card_Bps >= least),
         )
-    hosts = read(data, "", "hosts", whole, default=1, at_least=1)
-    per_domain = read(data, "", "hosts_per_domain", whole, default=1, at_least=1)
+    hosts = read(data, "", "hosts", whole, default=1, at_least=1, at_most=MOST_HOSTS)
+    per_domain = read(data, "", "hosts_per_domain", whole, default=1, at_least=1, at_most=MOST_GPUS)
     if hosts > per_domain and scale_out is None:
         raise CourseError(_("{path}: {hosts} hosts need a section [scale_out].").format(path=path, hosts=hosts))
     name = data.get("name", Path(path).stem)
     if not isinstance(name, str) or not name:
         raise CourseError(
-            _("{path}, line {line}: name has to be text.").format(path=path, line=_line_of(text, "", "name"))
+            _("{path}, line {line}: name has to be text.").format(path=path, line=line_of(text, "", "name"))
         )
     borrows = scale_up.family + (f", {scale_out.family}" if scale_out else "")
     return System(
         name,
         _("own"),
-        read(data, "", "gpus_per_host", whole, at_least=1),
+        read(data, "", "gpus_per_host", whole, at_least=1, at_most=MOST_GPUS),
         per_domain,
         hosts,
         scale_up,

@@ -66,6 +66,49 @@ def test_a_mistake_in_a_file_is_named_with_its_line(tmp_path, old, new, said):
         systems.load(written(tmp_path, OWN.replace(old, new, 1)))
 
 
+KEYS = [
+    (number, line.split(" = ")[0]) for number, line in enumerate(OWN.splitlines(), 1) if " = " in line and number > 1
+]
+WRONG = ("[450]", "{x = 1}", '"many"', "-3", "nan", "1979-05-27", "1" + "0" * 400)
+
+
+@pytest.mark.parametrize("value", WRONG)
+@pytest.mark.parametrize(("number", "key"), KEYS)
+def test_any_wrong_value_of_any_key_is_a_sentence_with_its_line(tmp_path, number, key, value):
+    lines = OWN.splitlines()
+    lines[number - 1] = f"{key} = {value}"
+    with pytest.raises(CourseError, match=f"line {number}\\b.*{key}"):
+        systems.load(written(tmp_path, "\n".join(lines)))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("hosts = 2\nscale_up.kind = 'mesh'\nscale_up.speed = 3\n", 3),
+        ("hosts = 2\nscale_up = {kind = 'mesh', speed = 3}\n", 2),
+        ("hosts = 2\n[scale_up]\nkind = 'mesh'\n[scale_up.speed]\nx = 1\n", 4),
+        ('name = """\nspeed = 1\n"""\n[scale_up]\n# speed = 2\n"speed" = 3\n', 6),
+        ("[scale_out]\nspeed = 1\n[scale_up]\nspeed = 2\n", 4),
+    ],
+)
+def test_an_unknown_key_has_its_line_however_it_is_written(tmp_path, text, number):
+    with pytest.raises(CourseError, match=rf"line {number}: there is no key 'speed' in \[scale_up\]"):
+        systems.load(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("kind", ["mesh", "ring", "pcie"])
+def test_only_a_switch_can_add(tmp_path, kind):
+    text = OWN.replace('"switch"', f'"{kind}"').replace("false", "true")
+    with pytest.raises(CourseError, match=f"line 8.*a {kind} has no switch"):
+        systems.load(written(tmp_path, text))
+
+
+def test_a_file_saved_by_notepad_is_read(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(OWN, encoding="utf-8-sig")
+    assert systems.load(path).hosts == 64
+
+
 def test_hosts_without_a_network_are_refused(tmp_path):
     with pytest.raises(CourseError, match="scale_out"):
         systems.load(written(tmp_path, OWN.split("[scale_out]")[0]))
