@@ -140,10 +140,10 @@ def read_buckets(bucket_B: float, where: str, tokens: int) -> Reading:
 
 def _places() -> dict[str, str]:
     return {
-        "box": _("one box of 8 H100, NVLink"),
-        "cards": _("16 boxes of 8 H100, a 400 Gb/s card for each GPU"),
-        "tcp": _("16 boxes of 8 H100, four 200 Gb/s cards a box, TCP"),
-        "one-card": _("16 boxes of 8 GPUs on PCIe 5, one 400 Gb/s card a box"),
+        "box": _("one box of 8 GPUs, NVLink"),
+        "cards": _("16 boxes, a card for each GPU"),
+        "tcp": _("16 boxes, four cards each, TCP"),
+        "one-card": _("16 boxes, one card each"),
     }
 
 

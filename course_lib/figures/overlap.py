@@ -15,7 +15,7 @@ from course_lib.plan.sharding import BucketSearch, Event
 
 LANE_PX, BAR, BLOCK = 30, 0.78, 3.3  # a block: one row for its name, two lanes, a little air
 MOST_BARS = 3_000
-HATCH = {"size": 5, "solidity": 0.35}
+HATCH = {"size": 6, "solidity": 0.16}
 
 
 def _spans(events: Sequence[Event], compute: bool) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -72,7 +72,7 @@ def _traces(blocks: Sequence[tuple[str, Sequence[Event]]], role: str, axes: dict
                 add("n", e.start_s, e.end_s, BLOCK * i + 2, shade, "/" if gather else "", f"{e.lane}, {text}")
         for begin, end in zip(*waiting(events), strict=True):
             text = _("{name}: waiting, {time}").format(name=name, time=say_time(float(end - begin)))
-            add("w", float(begin), float(end), BLOCK * i + 1, faded(color("attention"), 0.55), "x", text)
+            add("w", float(begin), float(end), BLOCK * i + 1, faded(color("attention"), 0.8), "x", text)
     return [
         {
             "type": "bar",
@@ -195,9 +195,9 @@ def over_buckets(
     chosen_B = finite("chosen_B", chosen_B, above=0, unit="bytes")
     sizes, late = search.bucket_B, search.exposed_s
     positive = late[late > 0]
-    low = 10 ** np.floor(np.log10(positive.min() / 1.2)) if positive.size else 1e-6
-    high = 10 ** np.ceil(np.log10(max(positive.max(initial=low), stuck, low) * 1.2 + 1e-30))
-    below = log_axis(_("exposed time"), low, max(high, low * 10), say_time, 3) | {"domain": [0, 0.46], "anchor": "x2"}
+    low = positive.min() / 1.6 if positive.size else 1e-6
+    high = max(positive.max(initial=low), stuck, 2 * low) * 2.2
+    below = log_axis(_("exposed time"), low, high, say_time, 3) | {"domain": [0, 0.46], "anchor": "x2"}
     across = size_axis(float(sizes.min()), float(sizes.max()), _("bucket size (bytes)")) | {"anchor": "y2"}
     marked = max(stuck, low)
     data = _traces(blocks, role)
@@ -224,10 +224,10 @@ def over_buckets(
             x=at(across, chosen_B),
             xref="x2",
             xanchor="left" if right else "right",
-            xshift=12 if right else -12,
+            xshift=-10 if right else 10,
             y=at(below, marked),
             yref="y2",
-            yshift=14,
+            yshift=20,
         ),
     ]
     best = say_bytes(search.best_B)

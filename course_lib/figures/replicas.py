@@ -144,8 +144,8 @@ def kept(
             what=what, a=say_bytes(float(base[0])), first=names[0], b=say_bytes(float(base[-1])), last=names[-1]
         ),
         subtitle=_("from below: dark weights, grey gradients, hatched optimizer; dashed: what a GPU has"),
-        xaxis=linear_axis("", -0.6, len(x) - 0.4)
-        | {"tickvals": x.tolist(), "ticktext": list(names), "showgrid": False, "title": {"text": _("sharding scheme")}},
+        xaxis=linear_axis(_("sharding scheme"), -0.6, len(x) - 0.4)
+        | {"tickvals": x.tolist(), "ticktext": list(names), "showgrid": False},
         yaxis=linear_axis(_("kept by one GPU (GB)"), 0, high),
         barmode="overlay",
         annotations=labels,
@@ -178,7 +178,7 @@ def weak_scaling(
     One entry a series, at most four; `model` has None where there is none. Two traces a series.
 
     >>> weak_scaling(["a job"], [[8, 128]], [[100, 97]], [[100, 100]]).layout.title.text
-    'From 8 to 128 GPUs each keeps 97 % of its speed'
+    'a job: each keeps 97 % of its speed on 128 GPUs'
     """
     if not 1 <= len(names) <= len(SYMBOLS) or not len(names) == len(gpus) == len(measured) == len(model):
         raise CourseError(_("One to four series are expected, with GPUs, measured and model for each."))
@@ -209,15 +209,22 @@ def weak_scaling(
             (name, int(g), f"{v:.0f}", f"{100 * p:.1f} %", "" if foretold is None else f"{100 * m:.1f} %")
             for g, v, p, m in zip(n, seen, part, line_y)
         ]
-    yaxis = linear_axis(_("speed of each GPU (of its speed with the fewest)"), 0, 1.12) | {"tickformat": ".0%"}
+    parts = np.concatenate([np.asarray(seen, float) / np.asarray(seen, float)[0] for seen in measured])
+    yaxis = linear_axis(_("speed kept by each GPU"), max(0.0, float(parts.min()) - 0.08), float(parts.max()) + 0.06)
+    yaxis |= {"tickformat": ".0%"}
     ticks = sorted({int(g) for n in gpus for g in n})
-    first = np.asarray(measured[0], float)
+    ends = [float(np.asarray(seen, float)[-1] / np.asarray(seen, float)[0]) for seen in measured]
+    worst = int(np.argmin(ends))
+    head = _("{name}: each keeps {part} % of its speed on {n} GPUs").format(
+        name=names[0], part=say_number(100 * ends[0], 2), n=gpus[0][-1]
+    )
+    if worst:
+        head += _("; {name}: {part} % on {n}").format(
+            name=names[worst], part=say_number(100 * ends[worst], 2), n=gpus[worst][-1]
+        )
     return base_figure(
         data,
-        title=title
-        or _("From {a} to {b} GPUs each keeps {part} % of its speed").format(
-            a=gpus[0][0], b=gpus[0][-1], part=say_number(100 * float(first[-1] / first[0]), 2)
-        ),
+        title=title or head,
         subtitle=_(
             "marks: measured, each GPU keeps its batch; lines: the model, fitted to the first mark of its series"
         ),
@@ -226,7 +233,8 @@ def weak_scaling(
         ),
         yaxis=yaxis,
         margin={"r": OUTSIDE + 12},
-        annotations=end_labels(labels, yaxis, outside=True, top=110),
+        height=480,
+        annotations=end_labels(labels, yaxis, outside=True, height=480, top=110),
         meta=describe(
             _("Speed of each GPU while GPUs are added: {list}.").format(
                 list="; ".join(f"{r[0]}, {r[1]} GPUs: {r[3]}" for r in rows)

@@ -73,19 +73,19 @@ def _overlap_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _judge_overlap(answer: Sequence[float], **inputs: object) -> str:
-    right = at_every_rate(exposed_s, **inputs)
-    rates = inputs["rates_Bps"]
-    for rate, given, due in zip(rates, answer, right, strict=True):
+    rates = [f"{rate / 1e9:.4g}" for rate in inputs["rates_Bps"]]
+    for rate, given in zip(rates, answer, strict=True):
         if given < 0:
             return _("at {rate} GB/s you expose {given} s: a time that sticks out cannot be negative.").format(
-                rate=f"{rate / 1e9:.4g}", given=f"{given:.6g}"
-            )
-        if not CLOSE.agrees(given, due):
-            return _("at {rate} GB/s you expose {given} s, and it is {due} s.").format(
-                rate=f"{rate / 1e9:.4g}", given=f"{given:.6g}", due=f"{due:.6g}"
+                rate=rate, given=f"{given:.6g}"
             )
     if any(b > a * (1 + 1e-9) + 1e-12 for a, b in pairwise(answer)):
         return _("a faster network exposes more with you; it never does.")
+    for rate, given, due in zip(rates, answer, at_every_rate(exposed_s, **inputs), strict=True):
+        if not CLOSE.agrees(given, due):
+            return _("at {rate} GB/s you expose {given} s, and it is {due} s.").format(
+                rate=rate, given=f"{given:.6g}", due=f"{due:.6g}"
+            )
     return ""
 
 
