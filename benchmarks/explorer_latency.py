@@ -56,11 +56,15 @@ def in_the_browser(keys):
             watched = Watched(browser, lab)
             watched.open(lab.write("latency.ipynb", ["import demo", "demo.alpha_beta()"]), run=False)
             page = watched.page
+            run = "() => { window.jupyterapp.commands.execute('notebook:run-cell-and-select-next'); }"
+            page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+            page.evaluate(run)
+            page.wait_for_selector(".jp-Notebook .jp-CodeCell:has-text('[1]:')", timeout=60_000)
             began = time.monotonic()
-            page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+            page.evaluate(run)
             page.wait_for_selector(".ic-figure svg.main-svg", timeout=60_000)
             print(
-                f"first figure after running the cells, imports and Plotly's own loading among it: {time.monotonic() - began:.1f} s"
+                f"first figure after running its cell, Plotly's own loading among it: {time.monotonic() - began:.1f} s"
             )
             page.wait_for_function(RUN_DONE)
             began = time.monotonic()

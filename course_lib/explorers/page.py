@@ -10,7 +10,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # The height of 0 keeps Lab's Plotly renderer from drawing every picture a second time, as a PNG to be saved.
 # JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
 CSS = """
-.ic-explorer {container-type:inline-size;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
+.ic-explorer {container-type:inline-size;contain:layout style;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
   color:var(--jp-content-font-color0,inherit);--ic-quiet:var(--jp-content-font-color1,#444);
   --ic-line:var(--jp-border-color2,#cfd6dc);--ic-panel:var(--jp-layout-color1,#f7f9fa)}
 .ic-explorer .widget-html,.ic-explorer .widget-html-content {height:auto;line-height:1.45;font-size:14px;color:inherit;
@@ -45,7 +45,7 @@ CSS = """
 .ic-head {margin:12px 0 0 12px}
 .ic-head b {font-size:17px;font-weight:500;line-height:1.3;display:block}
 .ic-head span {font-size:13px;color:var(--ic-quiet);display:block;margin-top:3px}
-.ic-explorer .ic-figure {margin:0;overflow:hidden}
+.ic-explorer .ic-figure {margin:0;overflow:hidden;contain:content}
 .ic-figure .jp-OutputArea,.ic-figure .jp-OutputArea-child {min-height:inherit;overflow:visible}
 .ic-figure .jp-OutputArea-child {padding:0}
 .ic-figure .jp-OutputArea-prompt,.ic-figure .jp-OutputPrompt {display:none}
