@@ -69,7 +69,7 @@ def loss_curves(
         xaxis=linear_axis(_("step"), 0, steps),
         yaxis=yaxis,
         height=HEIGHT + 20,
-        annotations=end_labels(labels, yaxis, outside=True, height=HEIGHT + 20),
+        annotations=end_labels(labels, yaxis, outside=True, height=HEIGHT + 20, gap_px=20),
         margin={"r": OUTSIDE + 44},
         meta=describe(
             _("Loss over {n} steps. ").format(n=steps)
@@ -102,9 +102,7 @@ def sent_over_ranks(n_ranks: Sequence[int], sent_B, names: Sequence[str], *, tit
     if sent.shape != (len(names), ranks.size) or len(names) < 2:
         raise CourseError(_("sent_B needs a row for each of at least two names, a column for each number of ranks."))
     xaxis = count_axis(float(ranks.min()) / 1.1, float(ranks.max()) * 1.1, _("ranks"), [round(float(r)) for r in ranks])
-    yaxis = size_axis(
-        float(sent.min()) / 2, float(sent.max()) * 2, _("sent by each rank in a step, one direction (bytes)")
-    )
+    yaxis = size_axis(float(sent.min()) / 2, float(sent.max()) * 2, _("sent by each rank (bytes)"))
     data = [
         line(
             ranks,
@@ -132,7 +130,7 @@ def sent_over_ranks(n_ranks: Sequence[int], sent_B, names: Sequence[str], *, tit
             n=round(float(ranks[0])),
             m=round(float(ranks[-1])),
         ),
-        subtitle=_("positions and scales included; both axes logarithmic"),
+        subtitle=_("bytes of one exchange, one direction, positions and scales included; both axes logarithmic"),
         xaxis=xaxis,
         yaxis=yaxis,
         annotations=end_labels(labels, yaxis, outside=True),
@@ -195,7 +193,8 @@ def halved(
     ]
     data.append(line([sizes.min(), sizes.max()], [2, 2], role="limit", width=1.5))
     labels = [
-        (f"{n}  <b>{say_number(float(row[-1]), 3)} ×</b>", float(row[-1]), r) for n, row, r in zip(names, gain, roles)
+        (f"{wrapped(n, 13)}<br><b>{say_number(float(row[-1]), 3)} ×</b>", float(row[-1]), r)
+        for n, row, r in zip(names, gain, roles)
     ]
     return base_figure(
         data,
@@ -209,7 +208,8 @@ def halved(
         subtitle=_("time of an all-reduce of FP32 gradients over that of the same gradients in 16 bits; dashed: twice as fast"),
         xaxis=xaxis,
         yaxis=yaxis,
-        annotations=end_labels(labels, yaxis),
+        annotations=end_labels(labels, yaxis, outside=True),
+        margin={"r": OUTSIDE},
         meta=describe(
             _("Gain of halving the bytes over message size. ")
             + "; ".join(
@@ -349,7 +349,7 @@ def break_even(
         data,
         title=title,
         subtitle=_(
-            "above: a step with FP32 gradients and with {name}, diamonds at the chosen bandwidth; below: what training loses"
+            "above: a step with FP32 gradients and with {name}, diamonds at the chosen card; below: the loss reached"
         ).format(name=name),
         xaxis=xaxis,
         yaxis=yaxis,
