@@ -203,6 +203,7 @@ class Sly(float):
 @pytest.mark.parametrize(
     "value",
     [Yes(), Sly(1), np.array([5.0]), True, float("nan"), 5j, "5", object, [5.0], pytest.param(1 << 40000, id="huge")],
+    ids=lambda v: type(v).__name__,  # never an address: all workers have to find the same tests
 )
 def test_what_only_looks_like_a_number_earns_nothing(value):
     verdict = judged(ADD, lambda a, b: value)
