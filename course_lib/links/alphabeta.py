@@ -2,25 +2,33 @@
 
 import numpy as np
 
-from course_lib.base.errors import finite, whole
+from course_lib.base.errors import CourseError, finite, together, whole
+from course_lib.base.language import _
 
 # Where time per byte comes from: latency below a tenth of the half size, bandwidth above ten of them, both in between.
 REGIMES = ("latency", "mixed", "bandwidth")
 REGIME_FACTOR = 10.0
+# What overflows is refused in words by `_plain`, so NumPy need not warn.
+QUIET = np.errstate(over="ignore", divide="ignore")
 
 
 def _checked(message_B, latency_s, bandwidth_Bps):
-    return (
-        finite("message_B", message_B, at_least=0, unit="bytes"),
-        finite("latency_s", latency_s, at_least=0, unit="s"),
-        finite("bandwidth_Bps", bandwidth_Bps, above=0, unit="bytes per second"),
-    )
+    checked = {
+        "message_B": finite("message_B", message_B, at_least=0, unit="bytes"),
+        "latency_s": finite("latency_s", latency_s, at_least=0, unit="s"),
+        "bandwidth_Bps": finite("bandwidth_Bps", bandwidth_Bps, above=0, unit="bytes per second"),
+    }
+    together(**checked)
+    return tuple(checked.values())
 
 
 def _plain(result):
+    if not np.isfinite(result).all():
+        raise CourseError(_("The result is too large for a number: look at the units of the arguments."))
     return float(result) if np.ndim(result) == 0 else result
 
 
+@QUIET
 def time_s(message_B, latency_s, bandwidth_Bps):
     """Return the time of one message in seconds: latency_s + message_B / bandwidth_Bps.
 
@@ -35,6 +43,7 @@ def time_s(message_B, latency_s, bandwidth_Bps):
     return _plain(latency_s + np.divide(message_B, bandwidth_Bps))
 
 
+@QUIET
 def rate_Bps(message_B, latency_s, bandwidth_Bps):
     """Return message_B / time in bytes per second; below bandwidth_Bps, and half of it at the half size.
 
@@ -43,12 +52,12 @@ def rate_Bps(message_B, latency_s, bandwidth_Bps):
     >>> rate_Bps(900e3, 2e-6, 450e9) / 1e9, rate_Bps(0, 0, 450e9)
     (225.0, 0.0)
     """
-    message_B, latency_s, bandwidth_Bps = _checked(message_B, latency_s, bandwidth_Bps)
-    time = np.asarray(latency_s + np.divide(message_B, bandwidth_Bps))
+    time = np.asarray(time_s(message_B, latency_s, bandwidth_Bps))
     message = np.broadcast_to(message_B, time.shape)
     return _plain(np.divide(message, time, out=np.zeros(time.shape), where=message > 0))
 
 
+@QUIET
 def half_size_B(latency_s, bandwidth_Bps):
     """Return the message that reaches half of the bandwidth, in bytes: latency_s · bandwidth_Bps.
 
@@ -59,6 +68,7 @@ def half_size_B(latency_s, bandwidth_Bps):
     return _plain(np.multiply(latency_s, bandwidth_Bps))
 
 
+@QUIET
 def latency_share(message_B, latency_s, bandwidth_Bps):
     """Return the part of a message's time that is latency, from 0 to 1: latency_s / time; half at the half size.
 
@@ -72,6 +82,7 @@ def latency_share(message_B, latency_s, bandwidth_Bps):
     return _plain(np.divide(latency, time, out=np.zeros(time.shape), where=time > 0))
 
 
+@QUIET
 def regime(message_B, latency_s, bandwidth_Bps):
     """Return "latency", "mixed" or "bandwidth": text for a scalar, an array of text for arrays.
 
@@ -91,6 +102,7 @@ def regime(message_B, latency_s, bandwidth_Bps):
     return str(found) if np.ndim(found) == 0 else found
 
 
+@QUIET
 def many_s(message_B, count, latency_s, bandwidth_Bps):
     """Return the time of `count` messages of message_B each, one after the other: count · latency + count · message / bandwidth.
 
@@ -106,9 +118,11 @@ def many_s(message_B, count, latency_s, bandwidth_Bps):
         for wrong in given[given != np.floor(given)].flat[:1]:
             whole("count", float(wrong))
         count = given
+    together(count=count, message_B=message_B, latency_s=latency_s, bandwidth_Bps=bandwidth_Bps)
     return _plain(np.multiply(count, time_s(message_B, latency_s, bandwidth_Bps)))
 
 
+@QUIET
 def crossover_B(latency_a_s, bandwidth_a_Bps, latency_b_s, bandwidth_b_Bps):
     """Return the message size at which two links take the same time, in bytes; 0 where one is at least as good at every size.
 
@@ -119,9 +133,14 @@ def crossover_B(latency_a_s, bandwidth_a_Bps, latency_b_s, bandwidth_b_Bps):
     """
     _m, latency_a_s, bandwidth_a_Bps = _checked(0, latency_a_s, bandwidth_a_Bps)
     _m, latency_b_s, bandwidth_b_Bps = _checked(0, latency_b_s, bandwidth_b_Bps)
+    shape = together(
+        latency_a_s=latency_a_s,
+        bandwidth_a_Bps=bandwidth_a_Bps,
+        latency_b_s=latency_b_s,
+        bandwidth_b_Bps=bandwidth_b_Bps,
+    )
     more_latency = np.asarray(np.subtract(latency_b_s, latency_a_s))
     less_per_byte = np.asarray(np.divide(1.0, bandwidth_a_Bps) - np.divide(1.0, bandwidth_b_Bps))
-    shape = np.broadcast_shapes(more_latency.shape, less_per_byte.shape)
     more_latency, less_per_byte = np.broadcast_to(more_latency, shape), np.broadcast_to(less_per_byte, shape)
     meets = more_latency * less_per_byte > 0
     return _plain(np.divide(more_latency, less_per_byte, out=np.zeros(shape), where=meets))

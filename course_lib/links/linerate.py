@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from course_lib.base import hardware, measured
-from course_lib.base.errors import CourseError, finite
+from course_lib.base.errors import CourseError, finite, together
 from course_lib.base.language import _
 from course_lib.links.packets import (
     MODELLED,
@@ -68,7 +68,9 @@ def line_rate_Bps(lanes, lane_bps, encoding=1.0):
         raise CourseError(
             _("encoding is {value}; useful bits over sent bits is at most 1.").format(value=np.max(encoding))
         )
-    return lanes * lane_bps * encoding / 8
+    together(lanes=lanes, lane_bps=lane_bps, encoding=encoding)
+    with np.errstate(over="ignore"):
+        return finite(_("the line rate"), lanes * lane_bps * encoding / 8)
 
 
 def payload_Bps(
@@ -103,6 +105,9 @@ def payload_Bps(
         if "links" not in record:
             raise CourseError(_("links is for NVLink and C2C; {name} has none to choose from.").format(name=name))
         share = choice("links", links, tuple(range(1, int(record["links"]) + 1))) / record["links"]
+    together(
+        **{k: v for k, v in (("lanes", lanes), ("links", links), ("max_payload_B", max_payload_B)) if v is not None}
+    )
     efficiency = packet_efficiency(name, max_payload_B=max_payload_B, request=request, both_ways=both_ways, ecrc=ecrc)
     return record["line_Bps"] * share * efficiency
 

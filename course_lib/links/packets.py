@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from course_lib.base import hardware
-from course_lib.base.errors import CourseError, finite, one_of
+from course_lib.base.errors import CourseError, finite, one_of, together
 from course_lib.base.language import _
 
 REQUESTS = ("write", "read")
@@ -157,6 +157,7 @@ def wire_B(name: str, message_B, *, max_payload_B=None, request: str = "write", 
     message_B = finite("message_B", message_B, at_least=0, unit="bytes")
     overhead = packet_overhead_B(name, max_payload_B=max_payload_B, request=request, ecrc=ecrc)
     payload = payload_size(family, record, max_payload_B)
+    together(message_B=message_B, max_payload_B=payload)
     packets = np.maximum(np.ceil(np.divide(message_B, payload)), 1)
     total = message_B + packets * overhead + record.get("message_overhead_B", 0.0)
     if "flit_B" in record:

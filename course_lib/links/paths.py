@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.base.errors import finite
+from course_lib.base.errors import finite, together
 from course_lib.links import alphabeta
 from course_lib.links.pcietree import Shares, Tree, flow_rates, loads, lost_pairs, pair_paths, route, tree
 
@@ -35,6 +35,9 @@ def staged_s(message_B, latency_in_s, bandwidth_in_Bps, latency_out_s, bandwidth
     (40.02, 20.9)
     """
     message_B = finite("message_B", message_B, at_least=0, unit="bytes")
+    stages = {"latency_in_s": latency_in_s, "bandwidth_in_Bps": bandwidth_in_Bps}
+    stages |= {"latency_out_s": latency_out_s, "bandwidth_out_Bps": bandwidth_out_Bps}
+    together(message_B=message_B, chunk_B=0.0 if chunk_B is None else chunk_B, **stages)
     if chunk_B is None:
         chunk_B = best_chunk_B(message_B, latency_in_s, bandwidth_in_Bps, latency_out_s, bandwidth_out_Bps)
     chunk_B = finite("chunk_B", chunk_B, above=0, unit="bytes")
@@ -67,6 +70,10 @@ def best_chunk_B(message_B, latency_in_s, bandwidth_in_Bps, latency_out_s, bandw
         finite("latency_out_s", latency_out_s, at_least=0),
         finite("bandwidth_out_Bps", bandwidth_out_Bps, above=0),
     )
+    together(
+        message_B=message_B, latency_in_s=stage_in[0], bandwidth_in_Bps=stage_in[1],
+        latency_out_s=stage_out[0], bandwidth_out_Bps=stage_out[1],
+    )  # fmt: skip
     m, a1, b1, a2, b2 = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (message_B, *stage_in, *stage_out)))
     size = np.maximum(m, 1.0)
     change = np.divide(a2 - a1, 1 / b1 - 1 / b2, out=np.full(m.shape, SMALLEST_CHUNK_B), where=b1 != b2)

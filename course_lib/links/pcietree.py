@@ -99,8 +99,15 @@ def tree(
     return Tree(tuple(names), tuple(kinds), np.array(parents), uplink_Bps, socket_Bps)
 
 
+def _checked(box: Tree) -> Tree:
+    if not isinstance(box, Tree):
+        text = _("box is {value!r}; a Tree is expected, as tree({{'cpu0': ['gpu0', 'gpu1']}}, 57.6e9) makes one.")
+        raise CourseError(text.format(value=box))
+    return box
+
+
 def _switches_with_acs(box: Tree, acs: bool | Collection[str]) -> set[str]:
-    switches = box.of_kind("switch")
+    switches = _checked(box).of_kind("switch")
     if isinstance(acs, (bool, np.bool_)):
         return set(switches) if acs else set()
     return {one_of(_("switch"), name, switches) for name in ([acs] if isinstance(acs, str) else acs)}
@@ -175,6 +182,7 @@ def flow_rates(box: Tree, flows: Iterable[tuple[str, str]], *, acs: bool | Colle
     >>> (shares.rate_Bps / 1e9).tolist(), shares.bottleneck[0]
     ([30.0, 30.0, 60.0], ('sw0', 'cpu0'))
     """
+    _checked(box)
     pairs = []
     for flow in flows:
         if isinstance(flow, str) or not isinstance(flow, Sequence) or len(flow) != 2:
@@ -243,7 +251,7 @@ def pair_paths(box: Tree, *, acs: bool | Collection[str] = False) -> dict[tuple[
     {('gpu0', 'gpu1'): 'PHB'}
     """
     found = {}
-    gpus = box.of_kind("gpu")
+    gpus = _checked(box).of_kind("gpu")
     for i, src in enumerate(gpus):
         for dst in gpus[i + 1 :]:
             kinds = [box.kinds[box.names.index(a)] for a, _b in route(box, src, dst, acs=acs)[1:]]

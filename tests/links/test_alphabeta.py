@@ -120,3 +120,29 @@ def test_crossover_is_where_both_take_the_same_time():
 
 def test_the_names_of_regimes_are_fixed():
     assert alphabeta.REGIMES == ("latency", "mixed", "bandwidth")
+
+
+MODELS = (time_s, rate_Bps, latency_share, regime, lambda m, a, b: many_s(m, 2, a, b))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_shapes_that_do_not_go_together_are_named(model):
+    with pytest.raises(CourseError, match=r"message_B has the shape \(3,\) and latency_s \(2,\)"):
+        model([1, 2, 3], [1e-6, 2e-6], 1e9)
+    with pytest.raises(CourseError, match=r"count has the shape \(2,\) and message_B \(3,\)"):
+        many_s([1, 2, 3], [1, 2], 1e-6, 1e9)
+    with pytest.raises(CourseError, match="do not go together"):
+        crossover_B([1e-6, 2e-6], 1e9, [1e-6, 2e-6, 3e-6], 1e9)
+
+
+def test_no_infinite_number_leaves_a_model():
+    calls = (
+        lambda: time_s(1e308, 1e-6, 1e-308),
+        lambda: rate_Bps(1e308, 1e-6, 1e-308),
+        lambda: many_s(1e300, 10**300, 1, 1),
+        lambda: half_size_B(1e200, 1e200),
+        lambda: time_s(10**400, 1e-6, 1e9),
+    )
+    for call in calls:
+        with pytest.raises(CourseError, match="too large"):
+            call()

@@ -37,6 +37,8 @@ def test_lanes_times_rate_times_encoding():
         {"encoding": 0},
         {"lane_bps": -1},
         {"lanes": "16"},
+        {"lanes": 1e308, "lane_bps": 1e308},
+        {"lanes": [1, 2], "lane_bps": [1e9, 2e9, 3e9]},
     ],
 )
 def test_line_rate_refuses_what_is_out_of_range(wrong):

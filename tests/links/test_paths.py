@@ -99,6 +99,12 @@ def test_a_chunk_of_nothing_is_refused():
         staged_s(1e6, 1e-6, 50e9, 1e-6, 50e9, chunk_B=0)
 
 
+def test_stages_of_other_shapes_are_named():
+    for chunk_B in (None, 1e5):
+        with pytest.raises(CourseError, match=r"message_B has the shape \(3,\) and latency_out_s \(2,\)"):
+            staged_s([1e6, 2e6, 3e6], 1e-6, 50e9, [1e-6, 2e-6], 50e9, chunk_B=chunk_B)
+
+
 # The tree: two sockets, two switches under the first, one GPU beside them.
 
 BOX = tree(
@@ -213,6 +219,10 @@ def test_uplinks_can_be_narrower():
         (lambda: flow_rates(BOX, [("gpu0",)]), "pair"),
         (lambda: route(BOX, "gpu0", "gpu1", acs=["sw9"]), "sw"),
         (lambda: route(BOX, "gpu0", "gpu1", acs=["gpu0"]), "switch"),
+        (lambda: route("host", "gpu0", "gpu1"), "'host'; a Tree is expected"),
+        (lambda: pair_paths(None), "a Tree is expected"),
+        (lambda: lost_pairs({"cpu0": ["gpu0"]}), "a Tree is expected"),
+        (lambda: flow_rates(None, []), "a Tree is expected"),
         (lambda: tree({}, 60e9), "layout"),
         (lambda: tree("cpu0", 60e9), "layout"),
         (lambda: tree({"cpu0": 5}, 60e9), "hangs"),
