@@ -12,14 +12,14 @@ from course_lib.base.language import _
 from course_lib.grading import wire
 
 
-def say(value: Any, unit: str = "") -> str:
-    """Return a short text for a plain value: six digits are enough for people.
+def say(value: Any, unit: str = "", most: int = 240) -> str:
+    """Return a short text for a plain value, at most `most` letters: six digits are enough for people.
 
     >>> say(437.5, "GB/s"), say({"a": 1 / 3})
     ('437.5 GB/s', "{'a': 0.333333}")
     """
     text = _short(value)
-    text = text if len(text) <= 240 else text[:237] + "…"
+    text = text if len(text) <= most else text[: most - 3] + "…"
     return f"{text} {unit}" if unit and not isinstance(value, (str, bool, type(None))) else text
 
 

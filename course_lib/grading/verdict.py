@@ -172,7 +172,7 @@ def _explain(
 
 
 def _call(question: Question, case: Case) -> str:
-    return f"{question.answer}({', '.join(f'{k}={say(v)}' for k, v in case.inputs.items())})"
+    return f"{question.answer}({', '.join(f'{k}={say(v, most=600)}' for k, v in case.inputs.items())})"
 
 
 def _for(question: Question, case: Case, problem: str) -> str:

@@ -112,6 +112,12 @@ def _way(src: str, dst: str) -> list[str]:
     return up[: up.index(turn) + 1] + down[: down.index(turn)][::-1]
 
 
+def _first_links_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> tuple[float, float]:
+    """Return what two readings of "only the first link" give: shared by all that cross it, or by those that start on it."""
+    used, first = [hop for path in paths for hop in _hops(path)], [_hops(path)[0] for path in paths]
+    return tuple(min(link_GBps[hop] / hops.count(hop) for hop in first) for hops in (used, first))
+
+
 def _flows(rng: np.random.Generator) -> list[Case]:
     ends = ["cpu", *(name for name in _BOX if not name.startswith("sw"))]
     fixed = [
@@ -169,10 +175,9 @@ q2 = Question(
         ),
         Misconception(
             "only the first link",
-            lambda paths, link_GBps: min(
-                link_GBps[_hops(path)[0]] / sum(_hops(path)[0] in _hops(other) for other in paths) for path in paths
-            ),
+            lambda paths, link_GBps: _first_links_GBps(paths, link_GBps)[0],
             _("You looked at the first link of each flow only. The bottleneck may be any link on its way."),
+            recognise=lambda given, **case: any(Number().same(given, wrong) for wrong in _first_links_GBps(**case)),
         ),
     ),
 )
@@ -230,6 +235,12 @@ def _one_chunk_us(copy: dict) -> float:
     return _line_us(copy["message_MB"] / copy["chunks"], copy["stage_us"], copy["stage_GBps"])
 
 
+def _latency_once_us(copy: dict) -> tuple[float, float]:
+    """Return the staged time with one latency for each of the two stages, and with one for both."""
+    moving_us = (copy["chunks"] + 1) * copy["message_MB"] * 1e3 / copy["chunks"] / copy["stage_GBps"]
+    return 2 * copy["stage_us"] + moving_us, copy["stage_us"] + moving_us
+
+
 q3 = Question(
     id="01.q3",
     title=_("Staged or direct"),
@@ -260,13 +271,11 @@ q3 = Question(
         ),
         Misconception(
             "latency once",
-            _staged_as(
-                lambda copy: (
-                    2 * copy["stage_us"]
-                    + (copy["chunks"] + 1) * copy["message_MB"] * 1e3 / copy["chunks"] / copy["stage_GBps"]
-                )
-            ),
+            _staged_as(lambda copy: _latency_once_us(copy)[0]),
             _("You counted the latency of a stage once. Every chunk is a copy of its own and pays it."),
+            recognise=lambda given, **copy: any(
+                q3.expects.same(given, _staged_as(lambda _copy, us=us: us)(**copy)) for us in _latency_once_us(copy)
+            ),
         ),
         Misconception(
             "chunks forgotten",

@@ -205,8 +205,28 @@ def two_ways(
     return _pair(small_s / US, large_s / US)
 
 
+def _as_times(*wrong):
+    """Return a recogniser of the two times of `wrong` models; where they are equal, either word follows from them."""
+
+    def recognise(given, **case):
+        for model in wrong:
+            small_us, large_us, faster = model(**case)
+            near = abs(small_us - large_us) <= 1e-9 * large_us
+            words = ("small", "large") if near else (faster,)
+            if any(q3.expects.same(given, (small_us, large_us, word)) for word in words):
+                return True
+        return False
+
+    return recognise
+
+
 def _bytes_only(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
     return two_ways(count, message_KB, 0, bandwidth_GBps, pack_GBps)
+
+
+def _bytes_only_unpacked(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us = two_ways(count, message_KB, 0, bandwidth_GBps, pack_GBps)[0]
+    return _pair(small_us, small_us)
 
 
 def _one_latency(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
@@ -261,21 +281,25 @@ q3 = Question(
             _(
                 "You count bytes over bandwidth and no latency. Then a thousand messages cost no more than one, and none do."
             ),
+            recognise=_as_times(_bytes_only, _bytes_only_unpacked),
         ),
         Misconception(
             "latency once",
             _one_latency,
             _("You count the latency of the small messages once. They go one after the other: each one waits."),
+            recognise=_as_times(_one_latency),
         ),
         Misconception(
             "packing is free",
             _packing_free,
             _("You send the large message without packing it first. Copying all its bytes together takes time, too."),
+            recognise=_as_times(_packing_free),
         ),
         Misconception(
             "latency of every small message in the large one",
             _every_latency,
             _("Your large message pays one latency for each small one in it. It is one message: it waits once."),
+            recognise=_as_times(_every_latency),
         ),
     ),
 )
