@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.places import notes_folder
 from course_lib.grading.verdict import Verdict
@@ -41,12 +42,20 @@ def record(verdict: Verdict, learner: str = "") -> str:
 
 
 def read(path: Path | None = None) -> tuple[list[dict[str, Any]], int]:
-    """Return the recorded lines, oldest first, and the number of lines that could not be read and were skipped."""
-    path = path or notes_folder() / FILE
+    """Return the recorded lines, oldest first, and the number of lines that could not be read and were skipped.
+
+    A folder that is not there and cannot be made holds no lines; a file that is there and cannot be read is a CourseError.
+    """
+    try:
+        path = path or notes_folder() / FILE
+    except (OSError, RuntimeError):
+        return [], 0
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return [], 0
+    except OSError as error:
+        raise CourseError(_("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
     entries, skipped = [], 0
     for line in text.splitlines():
         if not line.strip():

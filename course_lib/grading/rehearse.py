@@ -50,11 +50,16 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def exercise_of(notebook: dict[str, Any], path: Path) -> str:
-    """Return the number of the exercise, from the notebook's metadata, else its checks, else the numbers in its name."""
+    """Return the number of the exercise, from the notebook's metadata, else its checks, else the numbers in its name.
+
+    A lesson has such a number in its name, too: it is known by its predictions, and refused.
+    """
     meta = notebook.get("metadata")
     named = meta.get("interconnect", {}) if isinstance(meta, dict) else {}
     guesses = [str(named.get("exercise", ""))] if isinstance(named, dict) else []
     guesses += [name.split(".")[0] for cell in notebook["cells"] if (name := checked(_source(cell)))]
+    if not any(guesses) and any(re.search(r"(?m)^predict\(", _source(cell)) for cell in notebook["cells"]):
+        raise CourseError(_("{path} is a lesson; the exercises are in the folder exercises/.").format(path=path))
     guesses += re.findall(r"(?<!\d)\d\d(?!\d)", path.stem)
     for guess in guesses:
         if guess in bank.exercises():

@@ -67,6 +67,14 @@ def test_a_place_that_cannot_be_written_costs_no_marks(monkeypatch, tmp_path, ca
     monkeypatch.setenv("INTERCONNECT_HOME", str(blocked / "below"))
     assert check("00.q1") == 2.0
     assert "not recorded" in capsys.readouterr().out
+    assert main(["progress", "00"]) == 0
+    assert "00.q1  not attempted" in capsys.readouterr().out
+
+
+def test_progress_that_cannot_be_read_is_said(capsys):
+    file().mkdir(parents=True)
+    assert main(["progress"]) == 2
+    assert "progress.jsonl cannot be read" in capsys.readouterr().err
 
 
 def test_an_unknown_exercise_is_refused_with_those_that_exist(capsys):

@@ -3,6 +3,7 @@
 import copy
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,13 @@ def test_an_exercise_is_known_by_its_metadata_whatever_its_name(tmp_path):
     assert rehearse.exercise_of(bare, tmp_path / "00_start_here (2).ipynb") == "00"
     with pytest.raises(CourseError, match="no exercise of this course"):
         rehearse.exercise_of(bare, tmp_path / "work.ipynb")
+
+
+def test_a_lesson_is_refused_and_the_exercises_are_pointed_to(capsys):
+    lessons = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+    for path in lessons:
+        assert main(["check", str(path)]) == 2
+        assert "is a lesson; the exercises are in the folder exercises/" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
