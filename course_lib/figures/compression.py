@@ -116,7 +116,7 @@ def sent_over_ranks(n_ranks: Sequence[int], sent_B, names: Sequence[str], *, tit
     ]
     roles = ["limit", "attention"] + [""] * (len(names) - 2)
     labels = [
-        (f"{wrapped(n, 14)}<br><b>{say_bytes(float(row[-1]), 2)}</b>", float(row[-1]), role)
+        (f"{wrapped(n, 19)}<br><b>{say_bytes(float(row[-1]), 2)}</b>", float(row[-1]), role)
         for n, row, role in zip(names, sent, roles)
     ]
     return base_figure(
@@ -133,8 +133,8 @@ def sent_over_ranks(n_ranks: Sequence[int], sent_B, names: Sequence[str], *, tit
         subtitle=_("bytes of one exchange, one direction, positions and scales included; both axes logarithmic"),
         xaxis=xaxis,
         yaxis=yaxis,
-        annotations=end_labels(labels, yaxis, outside=True),
-        margin={"r": OUTSIDE + 16},
+        annotations=end_labels(labels, yaxis, outside=True, gap_px=20),
+        margin={"r": OUTSIDE + 46},
         meta=describe(
             _("Bytes sent by each rank over the number of ranks. ")
             + "; ".join(

@@ -162,7 +162,7 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
     `floors` are the smallest magnitudes kept, one a name, the highest first. Two traces.
 
     >>> magnitudes([1e-9, 1e-7, 1e-6, 1e-5], [3e-8, 1e-12], ["scale 1", "scale 2¹⁶"]).layout.title.text.replace("<br>", " ")
-    'At scale 1 25 % of the gradients become zero, at scale 2¹⁶ 0 %'
+    '25 % of the gradients become zero at scale 1, 0 % at scale 2¹⁶'
     """
     sizes = np.atleast_1d(finite("values", np.abs(np.asarray(values)), above=0)).ravel()
     marks = np.atleast_1d(finite("floors", np.asarray(floors), above=0))
@@ -224,7 +224,7 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
     ticks = [t for t in range(int(edges[0]), int(edges[-1]) + 1) if t % 2 == 0]
     return base_figure(
         data,
-        title=_("At {a} {x} % of the gradients become zero, at {b} {y} %").format(
+        title=_("{x} % of the gradients become zero at {a}, {y} % at {b}").format(
             a=names[0], x=lost[0], b=names[-1], y=lost[-1]
         ),
         subtitle=_("bars: {what} by magnitude; amber: what {name} loses in FP16").format(
