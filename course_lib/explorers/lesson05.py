@@ -110,7 +110,7 @@ def _equation(now: Reading) -> tuple[str, str]:
     parts = sorted(p.terms.items(), key=lambda term: -term[1])
     return (
         _("time of the library's choice = {names}").format(names=" + ".join(name for name, _s in parts)),
-        f"{' + '.join(say_time(s) for _name, s in parts)} = {say_time(p.time_s)}",
+        f"{say_time(p.time_s)} = {' + '.join(say_time(s) for _name, s in parts)}",
     )
 
 
