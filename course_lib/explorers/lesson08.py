@@ -149,7 +149,7 @@ def _places() -> dict[str, str]:
 
 def _draw(reading: Reading):
     return over_buckets(
-        _("backward pass, {n} buckets").format(n=reading.timeline.bucket_B.size),
+        _("buckets: {n}").format(n=reading.timeline.bucket_B.size),
         bars(replica(reading.tokens), reading.timeline),
         reading.found,
         reading.bucket_B,

@@ -1,4 +1,4 @@
-"""Overlap: computing and the network as two lanes along one time axis, waiting in amber; exposed time over the bucket size."""
+"""Overlap: computing and the network as two lanes along one time axis, waiting in amber; exposed time by bucket size."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from course_lib.plan.sharding import BucketSearch, Event
 
 LANE_PX, BAR, BLOCK = 30, 0.78, 3.3  # a block: one row for its name, two lanes, a little air
 MOST_BARS = 3_000
-HATCH = {"size": 6, "solidity": 0.16}
+HATCH = {"size": 5, "solidity": 0.6}
 
 
 def _spans(events: Sequence[Event], compute: bool) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -50,29 +50,32 @@ def _checked(blocks: Sequence[tuple[str, Sequence[Event]]]) -> float:
 def _traces(blocks: Sequence[tuple[str, Sequence[Event]]], role: str, axes: dict | None = None) -> list[dict]:
     """Three traces: computing, the network, waiting; the lanes of block i lie at BLOCK·i + 1 and + 2."""
     grey, strong = color("memory"), color(role)
+    shades, gathering, amber = (
+        (faded(grey, 0.5), faded(grey, 0.75)),
+        faded(strong, 0.45),
+        faded(color("attention"), 0.8),
+    )
     drawn = {name: {"x": [], "base": [], "y": [], "colour": [], "shape": [], "text": []} for name in "cnw"}
 
     def add(kind: str, begin: float, end: float, y: float, colour: str, shape: str, text: str) -> None:
-        for key, value in (("x", end - begin), ("base", begin), ("y", y), ("colour", colour), ("shape", shape)):
-            drawn[kind][key].append(value)
-        drawn[kind]["text"].append(text)
+        columns = drawn[kind]
+        for key, value in zip(columns, (end - begin, begin, y, colour, shape, text), strict=True):
+            columns[key].append(value)
 
     for i, (name, events) in enumerate(blocks):
         seen = 0
         for e in events:
-            text = _("{name}: {what}, {start} to {end}").format(
-                name=name, what=e.label, start=say_time(e.start_s), end=say_time(e.end_s)
-            )
             if e.lane == "compute":
                 seen += 1
-                add("c", e.start_s, e.end_s, BLOCK * i + 1, faded(grey, (0.75, 0.5)[seen % 2]), "", text)
+                add("c", e.start_s, e.end_s, BLOCK * i + 1, shades[seen % 2], "", f"{name}, {e.label}")
+            elif e.lane == "all-gather":
+                add("n", e.start_s, e.end_s, BLOCK * i + 2, gathering, "/", f"{name}, {e.lane}, {e.label}")
             else:
-                gather = e.lane == "all-gather"
-                shade = faded(strong, 0.45) if gather else strong
-                add("n", e.start_s, e.end_s, BLOCK * i + 2, shade, "/" if gather else "", f"{e.lane}, {text}")
+                add("n", e.start_s, e.end_s, BLOCK * i + 2, strong, "", f"{name}, {e.lane}, {e.label}")
+        nothing = _("{name}, nothing is computed").format(name=name)
         for begin, end in zip(*waiting(events), strict=True):
-            text = _("{name}: waiting, {time}").format(name=name, time=say_time(float(end - begin)))
-            add("w", float(begin), float(end), BLOCK * i + 1, faded(color("attention"), 0.8), "x", text)
+            add("w", float(begin), float(end), BLOCK * i + 1, amber, "x", nothing)
+    hover = "%{text}<br>" + _("from %{base:.4s}s on, for %{x:.3s}s") + "<extra></extra>"
     return [
         {
             "type": "bar",
@@ -88,7 +91,7 @@ def _traces(blocks: Sequence[tuple[str, Sequence[Event]]], role: str, axes: dict
             },
             "text": d["text"],
             "textposition": "none",
-            "hovertemplate": "%{text}<extra></extra>",
+            "hovertemplate": hover,
             **(axes or {}),
         }
         for d in drawn.values()
@@ -206,11 +209,13 @@ def over_buckets(
     data.append(
         points([chosen_B], [marked], role="attention", symbol="diamond", size=13, hover=hover, xaxis="x2", yaxis="y2")
     )
-    middle = sum(across["range"]) / 2
-    right = at(across, chosen_B) < middle
+    x = at(across, chosen_B)
+    where = (x - across["range"][0]) / (across["range"][1] - across["range"][0])
+    # the side of the mark on which the valley's line does not run
+    right, above = where < 0.3 or (where <= 0.7 and chosen_B > search.best_B), where > 0.7
     labels = [
         note(
-            _("{name}: <b>{time}</b> exposed").format(name=name, time=say_time(stuck)),
+            _("{name}; <b>{time}</b> exposed").format(name=name, time=say_time(stuck)),
             x=0,
             xref="paper",
             xanchor="left",
@@ -221,13 +226,13 @@ def over_buckets(
         note(
             f"<b>{say_bytes(chosen_B)}</b>, {say_time(stuck)}",
             role="attention",
-            x=at(across, chosen_B),
+            x=x,
             xref="x2",
             xanchor="left" if right else "right",
-            xshift=-10 if right else 10,
+            xshift=10 if right else -10,
             y=at(below, marked),
             yref="y2",
-            yshift=20,
+            yshift=16 if above else -16,
         ),
     ]
     best = say_bytes(search.best_B)

@@ -1,5 +1,7 @@
 """Replicas: their tensors and layers add up to the model, and published scaling runs beside the ZeRO-3 step."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,7 @@ def test_bars_cover_the_backward_pass_without_gaps():
     compute = [e for e in bars(work, timeline) if e.lane == "compute"]
     assert compute[0].start_s == 0
     assert compute[-1].end_s == pytest.approx(timeline.backward_s)
-    assert all(a.end_s == b.start_s for a, b in zip(compute, compute[1:]))
+    assert all(a.end_s == b.start_s for a, b in pairwise(compute))
 
 
 def test_models_with_experts_and_wrong_numbers_are_refused_in_words():
