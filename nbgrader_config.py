@@ -24,6 +24,7 @@ c.CourseDirectory.db_url = "sqlite:///" + os.path.join(ROOT, "grading", "gradebo
 # The two steps of our own: quiet stubs when exercises are generated, repair of graded cells when they are graded.
 c.GenerateAssignment.preprocessors = GENERATE
 c.Autograde.sanitize_preprocessors = AUTOGRADE_FIRST
+c.ExportApp.plugin_class = "course_lib.grading.export.ByQuestion"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # put your code here"}
 
 # The checks stop learner code after ten seconds; this is for cells that loop outside of a function.

@@ -147,13 +147,29 @@ def test_feedback_names_the_misconception_and_holds_no_solution(course):
         assert secret not in page
 
 
-def test_the_marks_export_to_a_table(course, tmp_path):
+def table(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return {row["student_id"]: row for row in csv.DictReader(file)}
+
+
+def test_the_marks_export_to_a_table_question_by_question(course, tmp_path):
     nbgrader(course[0], "export", f"--to={tmp_path / 'grades.csv'}")
-    with open(tmp_path / "grades.csv", encoding="utf-8", newline="") as file:
-        scores = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+    rows = table(tmp_path / "grades.csv")
+    scores = {student: (float(row["score"]), float(row["max_score"])) for student, row in rows.items()}
     assert scores["alice"] == (10.0, 10.0)
     assert scores["bob"] == (6.0, 10.0)
     assert scores["stub"] == (0.0, 10.0)
+    questions = ("00.q1", "00.q2", "00.q3", "00.q4")
+    assert [float(rows["alice"][q]) for q in questions] == [2.0, 5.0, 2.0, 1.0]
+    assert [float(rows["bob"][q]) for q in questions] == [0.0, 4.0, 2.0, 0.0]
+    assert [float(rows["deleted"][q]) for q in questions] == [2.0, 5.0, 0.0, 1.0]
+
+
+def test_the_table_keeps_every_name_whatever_the_machine_s_encoding(course, tmp_path, monkeypatch):
+    for name, value in {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    nbgrader(course[0], "export", f"--to={tmp_path / 'grades.csv'}")
+    assert "Zoë-李" in table(tmp_path / "grades.csv")
 
 
 def test_files_that_cannot_be_graded_stop_nobody_else(course):
