@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from course_lib.base import hardware
-from course_lib.base.errors import finite, one_of
+from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.plan.price import pricer
 from course_lib.plan.transformer import Shape, flops, model, params
@@ -120,17 +120,6 @@ def saved_token_s(shape: Shape, recompute: str = "none", gpu: str = "h100") -> f
     """
     sheet = hardware.gpu(gpu)
     return linear_flops(shape, recompute) * (1 / sheet.bf16_flops - 1 / sheet.fp8_flops)
-
-
-def gain_of_half(share: object) -> np.ndarray | float:
-    """Return how many times as fast a step gets when a `share` of its time (0 … 1) is halved; broadcasts.
-
-    >>> gain_of_half([0.0, 0.5, 1.0]).tolist()
-    [1.0, 1.3333333333333333, 2.0]
-    """
-    part = np.asarray(finite("share", share, at_least=0))
-    gain = 1 / (1 - np.minimum(part, 1.0) / 2)
-    return gain if gain.ndim else float(gain)
 
 
 def wire_share(row: Row, system: str = "dgx-h100") -> float:

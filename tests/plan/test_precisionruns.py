@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.plan.precisionruns import gain_of_half, gains, linear_flops, rows, saved_token_s, shape_of
+from course_lib.plan.precisionruns import gains, linear_flops, rows, saved_token_s, shape_of
 from course_lib.plan.transformer import model, params
 
 
@@ -64,10 +64,3 @@ def test_the_model_never_reaches_two_and_falls_with_the_sequence():
 def test_runs_that_the_data_sheet_explains_lie_close():
     found = gains()
     assert np.abs(found.measured[[1, 2, 3]] / found.foretold[[1, 2, 3]] - 1).max() < 0.03
-
-
-def test_halving_a_share_has_amdahls_limits():
-    assert gain_of_half(0.0) == 1
-    assert gain_of_half(1.0) == 2
-    with pytest.raises(CourseError, match="share"):
-        gain_of_half(-0.1)

@@ -1,4 +1,4 @@
-"""Exercise 09, fewer bits: round, scale a loss, add in narrow types, send the top k with error feedback, and say when it pays."""
+"""Exercise 09, fewer bits: round, scale a loss, add in narrow types, send the top k, and say when it pays."""
 
 from functools import cache
 from typing import Any
