@@ -258,7 +258,7 @@ def over_buckets(
         barmode="overlay",
         annotations=labels,
         meta=describe(
-            _("{name}: exposed {time} with buckets of {size}; the smallest exposed time is {least} at {best}.").format(
+            _("{name}; exposed {time} with buckets of {size}; the smallest exposed time is {least} at {best}.").format(
                 name=name,
                 time=say_time(stuck),
                 size=say_bytes(chosen_B),

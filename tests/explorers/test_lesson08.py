@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from course_lib.base.errors import CourseError
@@ -26,7 +27,8 @@ from course_lib.explorers.lesson08 import (
 )
 from course_lib.figures import overlap as timelines
 from course_lib.figures import replicas as pictures
-from course_lib.figures.show import meta_of
+from course_lib.figures.show import meta_of, title_of
+from course_lib.figures.theme import contrast, themed
 from course_lib.plan import compression, memory, replicaruns
 from course_lib.plan.codecs import Dense
 from course_lib.plan.sharding import Event, bucket_search
@@ -190,3 +192,30 @@ def test_measured_statements_of_the_lesson():
     assert (drops[:-1] < 0.16).all()
     assert 0.38 < drops[-1] < 0.43
     assert runs[0] > 4 * trio[2].measured_per_s[0]
+
+
+def every_figure():
+    one, runs = sent(), replicaruns.compare("mpt")
+    return [
+        timelines.lanes([("on demand", gathered_ahead(0)), ("ahead", gathered_ahead(1))]),
+        buckets().figure,
+        pictures.volumes(one.names, one.reduced, one.gathered),
+        pictures.kept(["DDP", "ZeRO-3"], [2e9, 1e9], [2e9, 1e9], [12e9, 1e9], 80e9, gpu="H100", what="A model"),
+        pictures.weak_scaling(["MPT"], [runs.gpus], [runs.measured_per_s], [runs.model_per_s]),
+    ]
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_figures_are_valid_readable_and_described(name):
+    with themed(name):
+        for figure in every_figure():
+            go.Figure(figure.to_dict())
+            ground = figure.layout.paper_bgcolor
+            for note in figure.layout.annotations:
+                assert contrast(note.font.color, ground) >= 4.5
+            alt, columns, table = meta_of(figure)
+            title, subtitle = title_of(figure)
+            assert any(c.isdigit() for c in title) and any(c.isdigit() for c in alt)
+            assert len(subtitle) > 10
+            assert table
+            assert all(len(row) == len(columns) for row in table)

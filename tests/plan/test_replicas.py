@@ -1,5 +1,6 @@
 """Replicas: their tensors and layers add up to the model, and published scaling runs beside the ZeRO-3 step."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -91,3 +92,14 @@ def test_memory_that_sharding_frees_is_within_ten_percent_of_the_measured():
         assert foretold == pytest.approx(measured, rel=0.1)
     with pytest.raises(CourseError, match="memory"):
         replicaruns.freed_B("mpt")
+
+
+def test_gradients_in_32_bits_take_longer_to_reduce_than_in_16():
+    row = replicaruns.rows("titan")[1]
+    wide, narrow = (
+        replicaruns.step(replace(row, reduce_B=size), 350e12).scatter_end_s
+        - replicaruns.step(replace(row, reduce_B=size), 350e12).scatter_start_s
+        for size in (4, 2)
+    )
+    assert row.reduce_B == 4
+    assert 1.5 * narrow.sum() < wide.sum() < 2 * narrow.sum()
