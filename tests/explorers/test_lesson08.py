@@ -215,7 +215,8 @@ def test_figures_are_valid_readable_and_described(name):
                 assert contrast(note.font.color, ground) >= 4.5
             alt, columns, table = meta_of(figure)
             title, subtitle = title_of(figure)
-            assert any(c.isdigit() for c in title) and any(c.isdigit() for c in alt)
+            assert any(c.isdigit() for c in title)
+            assert any(c.isdigit() for c in alt)
             assert len(subtitle) > 10
             assert table
             assert all(len(row) == len(columns) for row in table)
