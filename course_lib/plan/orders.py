@@ -12,6 +12,8 @@ from course_lib.base.language import _
 from course_lib.plan.shares import nearest
 
 SCHEDULES = ("gpipe", "1f1b", "interleaved", "zero-bubble")
+KINDS = ("F", "B", "W")
+MOST = 2_000_000  # operations in one order; more are a slip of the pen
 
 
 class Op(NamedTuple):
@@ -29,6 +31,17 @@ class Op(NamedTuple):
 Order = list[list[Op]]
 
 
+def _sizes(p: object, m: object, v: object = 1) -> tuple[int, int, int]:
+    p, m, v = whole("p", p, at_least=1), whole("m", m, at_least=1), whole("v", v, at_least=1)
+    if 2 * p * m * v > MOST:
+        raise CourseError(
+            _("{p} stages, {m} micro-batches and {v} chunks make {n:,} operations, more than {most:,}.").format(
+                p=p, m=m, v=v, n=2 * p * m * v, most=MOST
+            )
+        )
+    return p, m, v
+
+
 def gpipe(p: int, m: int) -> Order:
     """Return GPipe's order: every stage does all m forward passes, then all m backward passes.
 
@@ -37,7 +50,7 @@ def gpipe(p: int, m: int) -> Order:
     >>> " ".join(map(str, gpipe(2, 3)[1]))
     'F0 F1 F2 B0 B1 B2'
     """
-    p, m = whole("p", p, at_least=1), whole("m", m, at_least=1)
+    p, m, _one = _sizes(p, m)
     return [[Op("F", i) for i in range(m)] + [Op("B", i) for i in range(m)] for _s in range(p)]
 
 
@@ -49,7 +62,7 @@ def one_forward_one_backward(p: int, m: int) -> Order:
     >>> " ".join(map(str, one_forward_one_backward(3, 4)[0]))
     'F0 F1 F2 B0 F3 B1 B2 B3'
     """
-    p, m = whole("p", p, at_least=1), whole("m", m, at_least=1)
+    p, m, _one = _sizes(p, m)
     return [_alternate(m, min(p - 1 - s, m), lambda k: Op("F", k), lambda k: Op("B", k)) for s in range(p)]
 
 
@@ -73,7 +86,7 @@ def interleaved(p: int, m: int, v: int) -> Order:
     ...
     course_lib.base.errors.CourseError: 6 micro-batches are no multiple of 4 stages, which the interleaved order needs. The nearest: 4 or 8.
     """
-    p, m, v = whole("p", p, at_least=1), whole("m", m, at_least=1), whole("v", v, at_least=1)
+    p, m, v = _sizes(p, m, v)
     if m % p:
         low = m // p * p
         choices = _("{a} or {b}").format(a=low, b=low + p) if low else str(p)
@@ -103,7 +116,7 @@ def zero_bubble(p: int, m: int) -> Order:
     >>> " ".join(map(str, zero_bubble(3, 4)[2]))
     'F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3'
     """
-    p, m = whole("p", p, at_least=1), whole("m", m, at_least=1)
+    p, m, _one = _sizes(p, m)
     order = []
     for s, ops in enumerate(one_forward_one_backward(p, m)):
         mine, done = [], 0
@@ -158,13 +171,13 @@ def parse(order: object) -> Order:
 
 
 def _parse_op(op: object, stage: int, place: int) -> Op:
-    if type(op) is Op:
+    if type(op) is Op and op.kind in KINDS and type(op.micro) is int is type(op.chunk) and min(op.micro, op.chunk) >= 0:
         return op
     if isinstance(op, str):
-        match = re.fullmatch(r"\s*([FBWfbw])\s*(\d+)(?:\.(\d+))?\s*", op, re.ASCII)
+        match = re.fullmatch(r"\s*([FBWfbw])\s*(\d{1,9})(?:\.(\d{1,9}))?\s*", op, re.ASCII)
         if match:
             return Op(match[1].upper(), int(match[2]), int(match[3] or 0))
-    elif isinstance(op, (tuple, list)) and 2 <= len(op) <= 3 and isinstance(op[0], str) and op[0].upper() in "FBW":
+    elif isinstance(op, (tuple, list)) and 2 <= len(op) <= 3 and isinstance(op[0], str) and op[0].upper() in KINDS:
         numbers = [whole(_("micro-batch or chunk"), n, at_least=0) for n in op[1:]]
         return Op(op[0].upper(), *numbers)
     raise CourseError(

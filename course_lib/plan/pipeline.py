@@ -6,6 +6,7 @@ delays only the receiver.
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -141,8 +142,9 @@ def _complete(order: Order) -> tuple[int, int, int, bool]:
             twice = next(op for n, op in enumerate(ops) if op in ops[:n])
             raise CourseError(_("Stage {s} does {op} twice.").format(s=s, op=twice))
         if len(seen) < n:
-            every = [Op(k, i, c) for k in ("FBW" if split else "FB") for i in range(m) for c in range(v)]
-            missing = [op for op in every if op not in seen]
+            # one wrong number can ask for millions of operations: look no further than is shown
+            every = (Op(k, i, c) for k in ("FBW" if split else "FB") for i in range(m) for c in range(v))
+            missing = list(islice((op for op in every if op not in seen), 5))
             shown = ", ".join(map(str, missing[:4])) + (" …" if len(missing) > 4 else "")
             raise CourseError(
                 _("Stage {s} never does {missing}; {m} micro-batches need every operation once on every stage.").format(
@@ -236,7 +238,9 @@ def bubble_formula(schedule: str, p: object, m: object, v: object = 1, *, backwa
 
     Interleaved: (p − 1)/(v·m) of the ideal time. Zero-bubble (ZB-H1) leaves (p − 1)(F + B − W): with a backward of
     `backward_over_forward` times the forward, split in halves, (p − 1)/((1 + ratio)·m); with m < p only m − 1 of the W fit.
-    Hand-offs are free here. Source: Narayanan et al. 2021, section 2.2; Qi et al. 2023, table 1.
+    A B longer than F (ratio above 2) leaves more: the first stage has min(p, m) forwards to do until the first B
+    comes back, and waits (p − 1)·B. Hand-offs are free here. Source: Narayanan et al. 2021, section 2.2; Qi et al.
+    2023, table 1, which takes B as no longer than F.
 
     >>> bubble_formula("1f1b", 8, 64)
     Bubble(of_ideal=0.109375, of_step=0.09859154929577464)
@@ -248,6 +252,7 @@ def bubble_formula(schedule: str, p: object, m: object, v: object = 1, *, backwa
     if schedule == "interleaved":
         over = over / v
     elif schedule == "zero-bubble":
-        left = (p - 1) * (1 + ratio / 2) - np.minimum(m - 1, p - 1) * ratio / 2
-        over = left / (m * (1 + ratio))
+        filled = np.minimum(m, p)
+        left = (p - 1) * (1 + ratio / 2) - (filled - 1) * ratio / 2
+        over = np.maximum(left, p - filled + (p - 1) * ratio / 2) / (m * (1 + ratio))
     return Bubble(of_ideal=over, of_step=over / (1 + over))

@@ -14,7 +14,7 @@ CASES = [(p, m) for p in (1, 2, 3, 4, 5, 8) for m in (1, 2, 3, 4, 7, 8, 16, 24)]
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zero-bubble"])
 @pytest.mark.parametrize(("p", "m"), CASES)
 def test_timeline_shows_the_textbook_bubble_and_memory(schedule, p, m):
-    for forward, backward in ((1, 2), (1, 1), (3, 5)):
+    for forward, backward in ((3, 1), (1, 1), (3, 5), (1, 2), (1, 3), (1, 7)):  # 1 : 3 with full recomputing
         t = run(make(schedule, p, m), forward_s=forward, backward_s=backward)
         book = bubble_formula(schedule, p, m, backward_over_forward=backward / forward)
         assert t.bubble_of_ideal == pytest.approx(book.of_ideal)
@@ -87,18 +87,43 @@ def test_handoffs_cost_more_with_more_chunks():
         (["F0 B0", "F0"], "Stage 1 never does B0"),
         (["B0 F0", "F0 B0"], "Stage 0 does B0 before F0"),
         (["F0 F0", "F0 B0"], "Stage 0 does F0 twice"),
-        (["F0 B0 F1 B1", "F1 B1 F0 B0"], "stage 0 waits with B0 for B0 of stage 1; stage 1 waits with F1 for F1 of stage 0"),
+        (
+            ["F0 B0 F1 B1", "F1 B1 F0 B0"],
+            "stage 0 waits with B0 for B0 of stage 1; stage 1 waits with F1 for F1 of stage 0",
+        ),
         (["W0 F0 B0", "F0 B0 W0"], "Stage 0 does W0 before B0"),
         ([], "one list"),
         ([[]], "no operation"),
         ([3], "no list"),
         ([["F-1"]], "'F-1' is no operation"),
+        ([["F" + "9" * 5000]], "is no operation"),
+        ([[("FB", 0)]], "is no operation"),
+        ([[("", 0)]], "is no operation"),
+        ([[Op("X", 0)]], "is no operation"),
+        ([[Op("F", -1)]], "at least 0"),
+        ([[Op("F", 0.5)]], "whole number"),
         ([[("F", 1.5)]], "whole number"),
     ],
 )
 def test_a_wrong_order_is_explained(order, words):
     with pytest.raises(CourseError, match=words):
         run(order)
+
+
+@pytest.mark.parametrize("order", [["F0 B99999999"], ["F0.99999999 B0"], [[("F", 1e30), ("B", 0)]]])
+def test_one_wrong_number_is_answered_without_counting_up_to_it(order):
+    """A list of all that is missing would be hundreds of millions long."""
+    with pytest.raises(CourseError, match="Stage 0 never does"):
+        run(order)
+    assert not review(order, 1, 1).accepted
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sizes"), [("gpipe", (8, 10**9)), ("1f1b", (10**9, 8)), ("interleaved", (8, 8, 10**9))]
+)
+def test_orders_too_long_to_write_down_are_refused_at_once(schedule, sizes):
+    with pytest.raises(CourseError, match="operations, more than"):
+        make(schedule, *sizes)
 
 
 def test_misfits_name_the_nearest_choice():
