@@ -193,7 +193,7 @@ def halved(
     ]
     data.append(line([sizes.min(), sizes.max()], [2, 2], role="limit", width=1.5))
     labels = [
-        (f"{wrapped(n, 13)}<br><b>{say_number(float(row[-1]), 3)} ×</b>", float(row[-1]), r)
+        (f"{wrapped(n, 18)}<br><b>{say_number(float(row[-1]), 3)} ×</b>", float(row[-1]), r)
         for n, row, r in zip(names, gain, roles)
     ]
     return base_figure(
@@ -208,8 +208,8 @@ def halved(
         subtitle=_("time of an all-reduce of FP32 gradients over that of the same gradients in 16 bits; dashed: twice as fast"),
         xaxis=xaxis,
         yaxis=yaxis,
-        annotations=end_labels(labels, yaxis, outside=True),
-        margin={"r": OUTSIDE},
+        annotations=end_labels(labels, yaxis, outside=True, gap_px=20),
+        margin={"r": OUTSIDE + 36},
         meta=describe(
             _("Gain of halving the bytes over message size. ")
             + "; ".join(
