@@ -17,9 +17,10 @@ from course_lib.plan.memory import (
     kv_heads_each,
     kv_token_B,
     recipe,
+    slices_of,
     states,
 )
-from course_lib.plan.orders import SCHEDULES, chunks_for
+from course_lib.plan.orders import SCHEDULES, chunks_for, whole_rounds
 from course_lib.plan.pipeline import in_flight_formula
 from course_lib.plan.shares import share
 from course_lib.plan.transformer import RECOMPUTE, Shape, model
@@ -82,9 +83,12 @@ class Footprint:
         return int(np.argmax(self.total_B))
 
 
-def layer_params(shape: Shape, tensor: int = 1, expert: int = 1) -> tuple[float, float, float]:
+def layer_params(
+    shape: Shape, tensor: int = 1, expert: int = 1, *, seq: int | None = None
+) -> tuple[float, float, float]:
     """Return the parameters that one rank holds of a layer: what every layer has, a dense MLP, its share of experts.
 
+    `seq` is given where tokens are shared out too: the choices in a sentence then divide them as well.
     Raises CourseError with the nearest choices where heads, the MLP's width or experts do not divide.
 
     >>> layer_params(model("mixtral-8x7b"), expert=8)[2] / 1e6
@@ -96,7 +100,8 @@ def layer_params(shape: Shape, tensor: int = 1, expert: int = 1) -> tuple[float,
     """
     t, by = whole("tensor", tensor, at_least=1), _("tensor-parallel ranks")
     ep = whole("expert", expert, at_least=1)
-    heads = share(shape.n_heads, t, what=_("attention heads"), by=by)
+    fits = slices_of(shape, seq)
+    heads = share(shape.n_heads, t, what=_("attention heads"), by=by, also=fits)
     h, b = shape.hidden, int(shape.bias)
     if shape.kv_rank:
         query = shape.nope_size + shape.rope_size
@@ -104,12 +109,12 @@ def layer_params(shape: Shape, tensor: int = 1, expert: int = 1) -> tuple[float,
         attention += h * (shape.kv_rank + shape.rope_size)
         attention += shape.kv_rank * (1 + heads * (shape.nope_size + shape.value_size)) + heads * shape.value_size * h
     else:
-        q, kv = heads * shape.head_size, kv_heads_each(shape.n_kv_heads, t) * shape.head_size
+        q, kv = heads * shape.head_size, kv_heads_each(shape.n_kv_heads, t, also=fits) * shape.head_size
         attention = h * (q + 2 * kv) + q * h + b * (q + 2 * kv + h)
     mats = 3 if shape.gated else 2
 
     def mlp(width: int, what: str) -> int:
-        mine = share(width, t, what=what, by=by)
+        mine = share(width, t, what=what, by=by, also=fits)
         return mats * h * mine + b * ((mats - 1) * mine + h)
 
     always = attention + (4 if shape.norm == "layer" else 2) * h
@@ -145,12 +150,16 @@ def footprint(shape: "Shape | str", plan: Plan) -> Footprint:
     d, e, m = (whole(n, getattr(plan, n), at_least=1) for n in ("data", "expert", "n_micro"))
     t = whole("tensor", plan.tensor, at_least=1)
     seq = shape.seq if plan.seq is None else whole("seq", plan.seq, at_least=1)
+    tokens = seq if plan.sequence else None
+    always, dense, experts = layer_params(shape, t, e, seq=tokens)
     if plan.sequence:
-        share(seq, t, what=_("tokens of the sequence"), by=_("tensor-parallel ranks"))
-    always, dense, experts = layer_params(shape, t, e)
+        ranks = _("tensor-parallel ranks")
+        share(seq, t, what=_("tokens of the sequence"), by=ranks, also=slices_of(shape, seq))
     each = chunks_for(shape.n_layers, p, v)
     if v > 1 and plan.schedule != "interleaved":
         raise CourseError(_('{v} chunks per stage need the schedule "interleaved".').format(v=v))
+    if plan.schedule == "interleaved":
+        whole_rounds(p, m)
     stage_of = np.arange(shape.n_layers) // each % p
     is_expert = np.arange(shape.n_layers) >= shape.n_dense_layers if shape.n_experts else np.zeros(shape.n_layers, bool)
     n_expert = np.bincount(stage_of[is_expert], minlength=p).astype(float)

@@ -10,7 +10,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.plan.shares import share
+from course_lib.plan.shares import Fits, share
 from course_lib.plan.transformer import RECOMPUTE, Shape, model
 
 
@@ -153,6 +153,17 @@ def activation_ends_B(
     return int(dropout) * tokens * shape.hidden / t, (4 * tokens * shape.hidden + 4 * tokens * shape.vocab) / t
 
 
+def slices_of(shape: Shape, seq: int | None = None) -> Fits:
+    """Return what says whether a number of tensor-parallel ranks can share all of a model, and `seq` tokens if given.
+
+    >>> [t for t in range(1, 65) if slices_of(model("llama2-13b"))(t)]
+    [1, 2, 4, 8]
+    """
+    widths = [shape.ffn] + [shape.expert_ffn] * bool(shape.n_experts) + [seq] * (seq is not None)
+    kv = shape.n_heads if shape.kv_rank else shape.n_kv_heads
+    return lambda t: tensor_fits(t, shape.n_heads, kv, *widths)
+
+
 def kv_token_B(shape: "Shape | str", tensor: int = 1, element_B: float = 2) -> float:
     """Return the bytes of key-value cache that one token leaves on one of `tensor` ranks, all layers together.
 
@@ -168,15 +179,27 @@ def kv_token_B(shape: "Shape | str", tensor: int = 1, element_B: float = 2) -> f
     shape = model(shape)
     element_B = finite("element_B", element_B, above=0)
     t = whole("tensor", tensor, at_least=1)
-    share(shape.n_heads, t, what=_("attention heads"), by=_("tensor-parallel ranks"))
+    share(shape.n_heads, t, what=_("attention heads"), by=_("tensor-parallel ranks"), also=slices_of(shape))
     if shape.kv_rank:
         return shape.n_layers * (shape.kv_rank + shape.rope_size) * element_B
-    heads = kv_heads_each(shape.n_kv_heads, t)
+    heads = kv_heads_each(shape.n_kv_heads, t, also=slices_of(shape))
     return 2.0 * shape.n_layers * heads * shape.head_size * element_B
 
 
-def kv_heads_each(n_kv_heads: int, tensor: int) -> int:
+def tensor_fits(tensor: int, n_heads: int, n_kv_heads: int, *widths: int) -> bool:
+    """Return whether `tensor` ranks can share heads, key-value heads (or copy them), and every one of `widths`.
+
+    >>> [t for t in range(1, 13) if tensor_fits(t, 12, 4, 48)], tensor_fits(12, 12, 4, 32)
+    ([1, 2, 4, 12], False)
+    """
+    copied = n_kv_heads % tensor == 0 or tensor % n_kv_heads == 0
+    return copied and not any(width % tensor for width in (n_heads, *widths))
+
+
+def kv_heads_each(n_kv_heads: int, tensor: int, *, also: Fits | None = None) -> int:
     """Return how many key-value heads each of `tensor` ranks holds: an equal share, or a copy of one.
+
+    `also` as in `plan.shares.share`: only numbers of ranks for which it is true are offered in the sentence.
 
     >>> kv_heads_each(8, 4), kv_heads_each(8, 16)
     (2, 1)
@@ -190,10 +213,14 @@ def kv_heads_each(n_kv_heads: int, tensor: int) -> int:
         return n_kv_heads // t
     if t % n_kv_heads == 0:
         return 1
-    fits = [d for d in range(1, 2 * t + n_kv_heads + 1) if n_kv_heads % d == 0 or d % n_kv_heads == 0]
-    near = [max(d for d in fits if d < t), min(d for d in fits if d > t)]
+    fits = [
+        d
+        for d in range(1, 2 * t + n_kv_heads + 1)
+        if (n_kv_heads % d == 0 or d % n_kv_heads == 0) and (also is None or also(d))
+    ]
+    near = [d for d in fits if d < t][-1:] + [d for d in fits if d > t][:1]
     raise CourseError(
         _(
-            "{heads} key-value heads can be neither shared nor copied equally over {t} ranks. What works: {low} or {high} ranks."
-        ).format(heads=n_kv_heads, t=t, low=near[0], high=near[1])
+            "{heads} key-value heads can be neither shared nor copied equally over {t} ranks. What works: {near} ranks."
+        ).format(heads=n_kv_heads, t=t, near=_(" or ").join(map(str, near)))
     )

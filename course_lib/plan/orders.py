@@ -74,6 +74,21 @@ def _alternate(total: int, warmup: int, forward, backward) -> list[Op]:
     return ops + [backward(k) for k in range(total - warmup, total)]
 
 
+def whole_rounds(p: int, m: int) -> None:
+    """Refuse micro-batches that are no multiple of the stages: interleaving takes them in groups of p.
+
+    >>> whole_rounds(4, 8)
+    """
+    if m % p:
+        low = m // p * p
+        choices = _("{a} or {b}").format(a=low, b=low + p) if low else str(p)
+        raise CourseError(
+            _(
+                "{m} micro-batches are no multiple of {p} stages, which the interleaved order needs. The nearest: {choices}."
+            ).format(p=p, m=m, choices=choices)
+        )
+
+
 def interleaved(p: int, m: int, v: int) -> Order:
     """Return the interleaved order with v chunks per stage: micro-batches go round in groups of p.
 
@@ -87,14 +102,7 @@ def interleaved(p: int, m: int, v: int) -> Order:
     course_lib.base.errors.CourseError: 6 micro-batches are no multiple of 4 stages, which the interleaved order needs. The nearest: 4 or 8.
     """
     p, m, v = _sizes(p, m, v)
-    if m % p:
-        low = m // p * p
-        choices = _("{a} or {b}").format(a=low, b=low + p) if low else str(p)
-        raise CourseError(
-            _(
-                "{m} micro-batches are no multiple of {p} stages, which the interleaved order needs. The nearest: {choices}."
-            ).format(p=p, m=m, choices=choices)
-        )
+    whole_rounds(p, m)
 
     def op(kind: str, k: int) -> Op:
         chunk = k % (p * v) // p

@@ -1,5 +1,6 @@
 """Cut a block's weights into the slices of tensor-parallel ranks, and put the gradients of slices together again."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.plan.block import Block, Weights
-from course_lib.plan.memory import kv_heads_each
+from course_lib.plan.memory import kv_heads_each, tensor_fits
 from course_lib.plan.shares import share
 
 COLUMNS = ("wq", "bq", "wk", "bk", "wv", "bv", "w1", "b1", "w3", "b3")  # cut along the last axis
@@ -27,11 +28,17 @@ class Slice:
     kv_group: tuple[int, ...]
 
 
-def cut(block: Block, weights: Weights, n_ranks: int) -> list[Slice]:
+def _fits(block: Block, weights: Weights, seq: int | None, t: int) -> bool:
+    widths = (weights["w1"].shape[1],) if seq is None else (weights["w1"].shape[1], seq)
+    return tensor_fits(t, block.n_heads, block.n_kv_heads, *widths)
+
+
+def cut(block: Block, weights: Weights, n_ranks: int, seq: int | None = None) -> list[Slice]:
     """Return the slices of `n_ranks` ranks: heads and the MLP's inner width by columns, then by rows.
 
-    With more ranks than key-value heads, n_ranks / n_kv_heads ranks keep a copy of the same head. Raises CourseError
-    with the nearest rank counts where heads or the inner width do not divide.
+    With more ranks than key-value heads, n_ranks / n_kv_heads ranks keep a copy of the same head. `seq` is given where
+    tokens are shared out too. Raises CourseError with the nearest rank counts that divide everything where heads, the
+    inner width or tokens do not.
 
     >>> from course_lib.plan.block import random_weights
     >>> block = Block(4, 2)
@@ -44,9 +51,12 @@ def cut(block: Block, weights: Weights, n_ranks: int) -> list[Slice]:
     """
     t = whole("n_ranks", n_ranks, at_least=1)
     ranks = _("tensor-parallel ranks")
-    heads = share(block.n_heads, t, what=_("attention heads"), by=ranks)
-    kv_heads = kv_heads_each(block.n_kv_heads, t)
-    share(weights["w1"].shape[1], t, what=_("columns of the MLP"), by=ranks)
+    fits = functools.partial(_fits, block, weights, seq)
+    heads = share(block.n_heads, t, what=_("attention heads"), by=ranks, also=fits)
+    kv_heads = kv_heads_each(block.n_kv_heads, t, also=fits)
+    share(weights["w1"].shape[1], t, what=_("columns of the MLP"), by=ranks, also=fits)
+    if seq is not None:
+        share(seq, t, what=_("tokens of the sequence"), by=ranks, also=fits)
     copies = max(1, t // block.n_kv_heads)
     head_size = weights["wk"].shape[1] // block.n_kv_heads
     slices = []

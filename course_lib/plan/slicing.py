@@ -25,7 +25,6 @@ from course_lib.plan.block import (
     norm_forward,
     serial,
 )
-from course_lib.plan.shares import share
 from course_lib.plan.slices import WHOLE, Slice, cut, join
 
 PARTS = ("block", "attention", "mlp")
@@ -195,9 +194,8 @@ def run(
                 x=x.shape, dy=dy.shape, h=weights["wq"].shape[0]
             )
         )
-    slices = cut(block, weights, n_ranks)
+    slices = cut(block, weights, n_ranks, x.shape[SEQ_AXIS] if style == "sequence" else None)
     if style == "sequence":
-        share(x.shape[SEQ_AXIS], n_ranks, what=_("tokens of the sequence"), by=_("tensor-parallel ranks"))
         xs, dys = (np.split(a, n_ranks, axis=SEQ_AXIS) for a in (x, dy))
     else:
         xs, dys = [x] * n_ranks, [dy] * n_ranks

@@ -11,7 +11,8 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.plan.footprint import Plan
+from course_lib.plan.footprint import Plan, layer_params
+from course_lib.plan.memory import slices_of
 from course_lib.plan.orders import chunks_for, make
 from course_lib.plan.pipeline import Timeline, run
 from course_lib.plan.price import TimeOf, price, pricer
@@ -53,7 +54,7 @@ def layer_collectives(
     style = one_of(_("style of slicing"), style, STYLES)
     n = {"block": 2, "attention": 1, "mlp": 1}[one_of(_("part"), part, ("block", "attention", "mlp"))]
     t = whole("tensor", tensor, at_least=1)
-    share(shape.n_heads, t, what=_("attention heads"), by=_("tensor-parallel ranks"))
+    layer_params(shape, t)  # refuses, with the nearest choices, what does not divide
     tokens = finite("batch", batch, at_least=0) * finite("seq", shape.seq if seq is None else seq, at_least=1)
     message_B = tokens * shape.hidden * finite("element_B", element_B, above=0)
     if t == 1:
@@ -174,7 +175,15 @@ def handoffs(shape: "Shape | str", plan: Plan, *, element_B: float = 2) -> Hando
     tokens = whole("batch", plan.batch, at_least=1) * seq
     if plan.sequence:
         tokens = (
-            tokens // seq * share(seq, plan.tensor, what=_("tokens of the sequence"), by=_("tensor-parallel ranks"))
+            tokens
+            // seq
+            * share(
+                seq,
+                plan.tensor,
+                what=_("tokens of the sequence"),
+                by=_("tensor-parallel ranks"),
+                also=slices_of(shape, seq),
+            )
         )
     message_B = float(tokens * shape.hidden * finite("element_B", element_B, above=0))
     if p == 1:

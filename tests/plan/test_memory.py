@@ -1,4 +1,5 @@
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from course_lib.plan.memory import (
 )
 from course_lib.plan.orders import SCHEDULES
 from course_lib.plan.pools import fit, holds, pool, pools
+from course_lib.plan.traffic import layer_collectives
 from course_lib.plan.transformer import model, models, params
 
 
@@ -231,7 +233,8 @@ def test_a_reserve_counts():
         (Plan(tensor=3), "2 or 4"),
         (Plan(pipeline=5), "4 or 8"),
         (Plan(expert=3), "2 or 4"),
-        (Plan(tensor=8, sequence=True, seq=8188), "4 or 23"),
+        (Plan(tensor=8, sequence=True, seq=8188), "do: 4\\."),
+        (Plan(pipeline=4, chunks=2, schedule="interleaved", n_micro=6), "4 or 8"),
         (Plan(pipeline=4, chunks=3, schedule="interleaved"), "2 or 4"),
         (Plan(chunks=2), "interleaved"),
         (Plan(data=0), "at least 1"),
@@ -261,3 +264,19 @@ def test_nothing_here_overflows_or_is_nan():
 def test_recipes_add_up():
     assert recipe("megatron-adam").total_B == 18
     assert recipe("mixed-adam").total_B == recipe("fp32-adam").total_B == 16
+
+
+@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize("seq", [None, 1000])
+def test_every_choice_of_ranks_that_a_sentence_offers_works(name, seq):
+    for t in (3, 5, 6, 7, 32, 64, 100):
+        plan = Plan(tensor=t, sequence=seq is not None, seq=seq)
+        try:
+            footprint(name, plan)
+        except CourseError as error:
+            words = re.split(r"nearest that do|What works", str(error))[1]
+            for choice in [int(d) for d in re.findall(r"\d+", words)]:
+                footprint(name, dataclasses.replace(plan, tensor=choice))
+                layer_collectives(name, 1, tensor=choice)
+            with pytest.raises(CourseError):
+                footprint(name, dataclasses.replace(plan, sequence=True))

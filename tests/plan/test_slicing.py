@@ -1,4 +1,5 @@
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -166,11 +167,11 @@ def test_misfits_name_the_nearest_choice():
     with pytest.raises(CourseError, match=r"8 tokens of the sequence|7 tokens"):
         run(block, weights, x[:, :7], dy[:, :7], 2, style="sequence")
     wide = random_weights(block, 16, 25)
-    with pytest.raises(CourseError, match=r"25 columns of the MLP do not divide by 2 .* 1 or 5"):
+    with pytest.raises(CourseError, match=r"25 columns of the MLP do not divide by 2 .* do: 1\."):
         run(block, wide, x, dy, 2)
     six = Block(12, 4)
     weights = random_weights(six, 24, 24)
-    with pytest.raises(CourseError, match="4 or 8 ranks"):
+    with pytest.raises(CourseError, match="4 or 12 ranks"):
         cut(six, weights, 6)
     with pytest.raises(CourseError, match="1, 2, 4, 8"):
         Block(8, 3)
@@ -225,3 +226,25 @@ def test_the_block_equals_pytorch(block):
     np.testing.assert_allclose(mine.dx, tx.grad.numpy(), atol=1e-11)
     for key in weights:
         np.testing.assert_allclose(mine.grads[key], w[key].grad.numpy(), atol=1e-11, err_msg=key)
+
+
+@pytest.mark.parametrize("style", ["tensor", "sequence"])
+@pytest.mark.parametrize(
+    ("heads", "kv", "width", "tokens"), [(8, 2, 24, 6), (6, 3, 12, 12), (12, 4, 48, 8), (6, 2, 30, 10)]
+)
+def test_every_choice_that_a_sentence_offers_works(style, heads, kv, width, tokens):
+    """Heads, key-value heads, MLP and tokens all have to divide: a number that suits one of them alone is a dead end."""
+    block = Block(heads, kv)
+    weights = random_weights(block, 6, width, head_size=2)
+    x = np.random.default_rng(0).normal(size=(1, tokens, 6))
+    refused = 0
+    for n in range(1, 14):
+        try:
+            run(block, weights, x, x, n, style=style)
+        except CourseError as error:
+            refused += 1
+            offered = [int(d) for d in re.findall(r"\d+", re.split(r"nearest that do|What works", str(error))[1])]
+            assert offered
+            for choice in offered:
+                run(block, weights, x, x, choice, style=style)
+    assert refused > 5
