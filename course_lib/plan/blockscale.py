@@ -56,8 +56,9 @@ def round_scaled(values: object, format: str, *, block: int | None = None, scale
         scale_B = 1.0 * len(scales)
     elif scale == "e4m3":
         over_all = max(largest.max() / (form.largest * 448.0), np.finfo(np.float32).tiny)
-        over_all = float(np.float32(over_all))
-        scales = round_to(largest / form.largest / over_all, "fp8-e4m3", saturate=True).values * over_all
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below where it is infinite
+            over_all = float(np.float32(over_all))
+            scales = round_to(largest / form.largest / over_all, "fp8-e4m3", saturate=True).values * over_all
         scale_B = 1.0 * len(scales) + 4.0
     else:
         with np.errstate(over="ignore", under="ignore"):

@@ -180,7 +180,7 @@ def random_positions(codec: RandomK, size: int, step: int, rank: int = 0) -> np.
 
 def _blocks(values: np.ndarray, block: int | None) -> np.ndarray:
     size = max(values.size, 1) if block is None else min(block, max(values.size, 1))
-    short = -values.size % size
+    short = -values.size % size if values.size else size  # an empty gradient still has a block, and its scale
     return (np.concatenate([values, np.zeros(short)]) if short else values).reshape(-1, size)
 
 

@@ -22,8 +22,10 @@ from course_lib.plan.memory import (
 )
 from course_lib.plan.orders import SCHEDULES, chunks_for, whole_rounds
 from course_lib.plan.pipeline import in_flight_formula
-from course_lib.plan.shares import share
+from course_lib.plan.shares import divisors, share
 from course_lib.plan.transformer import RECOMPUTE, Shape, model
+
+MOST_REPLICAS = 4096  # more are not offered as a way to save memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +243,11 @@ def serving(
     return Serving(float(n) * weight_B, cache * tokens)
 
 
-def variants(plan: Plan) -> list[tuple[str, Plan]]:
+def variants(plan: Plan, shape: "Shape | str | None" = None) -> list[tuple[str, Plan]]:
     """Return changes of a plan that save memory, cheapest first, with a name for each.
+
+    With the model's `shape` the numbers of ranks are the next that divide it, experts are spread too, and replicas
+    that share the optimizer state, the gradients and the weights come last; without it they are multiples.
 
     >>> [name for name, _plan in variants(Plan(tensor=8))][:2]
     ['sequence slicing', 'selective recomputing']
@@ -259,15 +264,24 @@ def variants(plan: Plan) -> list[tuple[str, Plan]]:
         found.append((_("full recomputing"), replace(plan, recompute="full")))
     if plan.batch > 1:
         found.append((_("micro-batches of 1"), replace(plan, batch=1, n_micro=plan.n_micro * plan.batch)))
-    found += [
-        (_("{n} tensor-parallel ranks").format(n=plan.tensor * k), replace(plan, tensor=plan.tensor * k))
-        for k in (2, 4, 8)
-    ]
-    found += [
-        (
-            _("{n} pipeline stages").format(n=plan.pipeline * k),
-            replace(plan, pipeline=plan.pipeline * k, n_micro=max(plan.n_micro, plan.pipeline * k)),
-        )
-        for k in (2, 4, 8)
-    ]
+    tensors, stages, experts = ([n * k for k in (2, 4, 8)] for n in (plan.tensor, plan.pipeline, plan.expert))
+    if shape is not None:
+        shape = model(shape)
+        fits = slices_of(shape, (plan.seq or shape.seq) if plan.sequence else None)
+        tensors = [t for t in divisors(shape.n_heads) if t > plan.tensor and fits(t)]
+        stages = [p for p in divisors(shape.n_layers) if p > plan.pipeline and not shape.n_layers // p % plan.chunks]
+        experts = [e for e in divisors(shape.n_experts) if e > plan.expert] if shape.n_experts else []
+    found += [(_("{n} tensor-parallel ranks").format(n=t), replace(plan, tensor=t)) for t in tensors[:3]]
+    for p in stages[:3]:
+        n_micro = max(plan.n_micro, p)
+        if plan.schedule == "interleaved":
+            n_micro = -(-n_micro // p) * p
+        found.append((_("{n} pipeline stages").format(n=p), replace(plan, pipeline=p, n_micro=n_micro)))
+    if shape is not None:
+        found += [(_("{n} expert-parallel ranks").format(n=e), replace(plan, expert=e)) for e in experts[:3]]
+        found += [
+            (_("{n} replicas with ZeRO-3").format(n=n), replace(plan, data=n, zero_stage=3))
+            for n in (plan.data * k for k in (2, 8, 64))
+            if n <= MOST_REPLICAS
+        ]
     return found

@@ -156,7 +156,14 @@ def fit(
     (False, 'Stage 0 needs 173')
     """
     shape, where = model(shape), pool(where)
-    capacity = where.each_B - finite("reserve_B", reserve_B, at_least=0, unit="bytes")
+    reserve_B = finite("reserve_B", reserve_B, at_least=0, unit="bytes")
+    capacity = where.each_B - reserve_B
+    if capacity <= 0:
+        raise CourseError(
+            _("{reserve} are to stay free, and the GPU has {all}: nothing is left for the plan.").format(
+                reserve=gb(reserve_B), all=gb(where.each_B)
+            )
+        )
     here = footprint(shape, plan)
     stage, needed = here.worst_stage, float(here.total_B.max())
     if needed <= capacity:
@@ -167,7 +174,7 @@ def fit(
     fixes, families = [], set()
     for name, other in variants(plan):
         total = _total(shape, other)
-        changed = frozenset(f.name for f in fields(Plan) if getattr(plan, f.name) != getattr(other, f.name))
+        changed = _changed(plan, other)
         if total is not None and total <= capacity and changed not in families:
             families.add(changed)
             fixes.append(_("{name} ({total})").format(name=name, total=gb(total)))
@@ -183,14 +190,16 @@ def fit(
                 )
             )
     if not fixes:
-        fixes = _together(shape, plan, capacity)
+        fixes, least = _together(shape, plan, capacity)
     text = _("Stage {s} needs {needed} and the GPU has {capacity}: {missing} too many.").format(
         s=stage, needed=gb(needed), capacity=gb(capacity), missing=gb(needed - capacity)
     )
     if fixes:
         text += _(" What would fix it: {fixes}.").format(fixes=_("; ").join(fixes))
     else:
-        text += _(" Nothing tried here makes it fit on this GPU.")
+        text += _(" Even {names} together need {least}, {missing} too many: take a GPU with more memory.").format(
+            names=_(" and ").join(least[0]), least=gb(least[1]), missing=gb(least[1] - capacity)
+        )
     return Fit(False, needed, capacity, tuple(fixes), text)
 
 
@@ -202,15 +211,29 @@ def _total(shape: Shape, plan: Plan) -> float | None:
         return None
 
 
-def _together(shape: Shape, plan: Plan, capacity: float) -> list[str]:
-    """Add the change that saves most, again and again, until it fits."""
-    names: list[str] = []
-    for _round in range(6):
-        tried = [(total, name, other) for name, other in variants(plan) if (total := _total(shape, other)) is not None]
+def _together(shape: Shape, plan: Plan, capacity: float) -> tuple[list[str], tuple[list[str], float]]:
+    """Add the change that saves most, again and again, until it fits; else what was tried and the least it came to."""
+    steps: list[tuple[frozenset, str]] = []
+    best = float("inf")
+    for _round in range(12):
+        tried = [
+            (total, place, name, other)
+            for place, (name, other) in enumerate(variants(plan, shape))
+            if (total := _total(shape, other)) is not None and total < best
+        ]
         if not tried:
-            return []
-        best, name, plan = min(tried, key=lambda entry: entry[0])
-        names.append(name)
+            break
+        best, _place, name, other = min(tried)
+        changed = _changed(plan, other)
+        # a later number of the same kind takes the place of an earlier one
+        steps = [step for step in steps if not step[0] <= changed] + [(changed, name)]
+        plan = other
         if best <= capacity:
-            return [_("{names} together ({total})").format(names=_(" and ").join(names), total=gb(best))]
-    return []
+            form = _("{names} together ({total})") if len(steps) > 1 else _("{names} ({total})")
+            fix = form.format(names=_(" and ").join(name for _fields, name in steps), total=gb(best))
+            return [fix], ([name for _fields, name in steps], best)
+    return [], ([name for _fields, name in steps], best)
+
+
+def _changed(plan: Plan, other: Plan) -> frozenset[str]:
+    return frozenset(f.name for f in fields(Plan) if getattr(plan, f.name) != getattr(other, f.name))

@@ -206,7 +206,7 @@ def caster(format: str, *, saturate: bool = False) -> Callable[[np.ndarray], np.
     form = format_of(format)
 
     def cast(array: np.ndarray) -> np.ndarray:
-        rounded = _cast(np.atleast_1d(array), form.name)
+        rounded = _cast(np.atleast_1d(array), form.name).reshape(np.shape(array))
         if saturate:
             out = np.abs(array) > form.largest
             rounded = np.where(out, np.copysign(form.largest, array), rounded)

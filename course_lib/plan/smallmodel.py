@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.base.errors import finite, whole
+from course_lib.base.errors import CourseError, finite, whole
+from course_lib.base.language import _
 
 Cast = Callable[[np.ndarray], np.ndarray]
 
@@ -167,4 +168,9 @@ def positive(name: str, value: object) -> float:
     >>> positive("learning_rate", 1)
     1.0
     """
-    return float(finite(name, value, above=0))
+    number = finite(name, value, above=0)
+    if np.ndim(number):
+        raise CourseError(
+            _("{name} has {count} entries; one number is expected.").format(name=name, count=np.size(number))
+        )
+    return number

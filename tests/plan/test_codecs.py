@@ -144,3 +144,10 @@ def test_bytes_that_are_missing_are_noticed():
     wire = to_bytes(encode(TopK(0.5), np.ones(8)))
     with pytest.raises(CourseError, match="31 bytes arrived; a packet of 8 values has 32"):
         from_bytes(TopK(0.5), 8, wire[:-1])
+
+
+@pytest.mark.parametrize("kind", FLAT, ids=str)
+def test_an_empty_gradient_comes_back_empty(kind):
+    packet = encode(kind, [])
+    assert packet.wire_B == packet_B(kind, 0)
+    assert decode(from_bytes(kind, 0, to_bytes(packet))).size == 0

@@ -162,6 +162,7 @@ def test_what_cannot_work_is_refused_in_words():
         (Dense(), {"momentum": 1}, "momentum"),
         (Dense(), {"learning_rate": -1}, "learning_rate"),
         (Dense(), {"batch": 5000}, "batch"),
+        (Dense(), {"learning_rate": [0.1, 0.2]}, "one number"),
         (Dense(), {"disturb": lambda step, g: g[:1]}, "same shape"),
         ("top-k", {}, "no codec"),
     ):

@@ -68,6 +68,9 @@ def test_gradient_equals_finite_differences():
         {"batch": 10**9},
         {"averaged_over": -1},
         {"learning_rate": "fast"},
+        {"scale": [1.0, 2.0]},
+        {"learning_rate": [0.1]},
+        {"averaged_over": []},
     ],
 )
 def test_wrong_settings_get_a_sentence(wrong):

@@ -16,7 +16,7 @@ from course_lib.plan.memory import (
     states,
 )
 from course_lib.plan.orders import SCHEDULES
-from course_lib.plan.pools import fit, holds, pool, pools
+from course_lib.plan.pools import fit, gb, holds, pool, pools
 from course_lib.plan.traffic import layer_collectives
 from course_lib.plan.transformer import model, models, params
 
@@ -216,8 +216,30 @@ def test_fixes_are_combined_where_one_is_not_enough():
     verdict = fit("llama3-405b", Plan(tensor=8, n_micro=16), "h100")
     assert not verdict.fits
     assert "together" in verdict.sentence
-    hopeless = fit("llama3-405b", Plan(tensor=8, n_micro=16), "p100")
-    assert hopeless.fixes or "Nothing tried" in hopeless.sentence
+
+
+@pytest.mark.parametrize("where", ["h100", "p100"])
+@pytest.mark.parametrize("name", models())
+def test_whatever_does_not_fit_is_told_by_how_much_and_what_would_fix_it(name, where):
+    for plan in (Plan(), Plan(data=8, batch=16, n_micro=8, schedule="gpipe"), Plan(recompute="full", zero_stage=3)):
+        verdict = fit(name, plan, where)
+        if not verdict.fits:
+            assert verdict.missing_B == float(footprint(name, plan).total_B.max()) - pool(where).capacity_B
+            assert verdict.fixes, verdict.sentence
+            assert f"{gb(verdict.missing_B)} too many. What would fix it" in verdict.sentence
+
+
+def test_what_nothing_fixes_says_how_little_it_can_need():
+    tiny = dataclasses.replace(pool("p100"), capacity_B=1e6)
+    verdict = fit("llama3-405b", Plan(), tiny)
+    assert not verdict.fixes
+    assert re.search(r"Even .* together need [\d.]+ .B, [\d.]+ .B too many: take a GPU with more", verdict.sentence)
+
+
+@pytest.mark.parametrize("reserve_B", [80e9, 1e12])
+def test_a_reserve_as_large_as_the_gpu_is_refused(reserve_B):
+    with pytest.raises(CourseError, match="nothing is left for the plan"):
+        fit("llama3-8b", Plan(), "h100", reserve_B=reserve_B)
 
 
 def test_a_reserve_counts():

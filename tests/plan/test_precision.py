@@ -127,6 +127,19 @@ def test_wire_bytes_count_codes_and_scales():
     assert round_scaled(values, "fp4", block=32, scale="e8m0").wire_B == 50 + 4
 
 
+@pytest.mark.parametrize("scale", ["fp32", "e8m0", "e4m3"])
+@pytest.mark.parametrize("values", [[1e300, 1.0], [5e-324], [1e38, 1e-30], [-0.0], [3.4e38, 0.0]])
+def test_extreme_values_come_back_finite_or_are_refused(scale, values):
+    refused = 0
+    for name in ("fp8-e4m3", "fp8-e5m2", "fp4", "bf16"):
+        for block in (None, 1, 16):
+            try:
+                assert np.isfinite(round_scaled(values, name, block=block, scale=scale).values).all()
+            except CourseError:
+                refused += 1
+    assert not refused or max(values) > 1e38
+
+
 @pytest.mark.parametrize("values", [[np.nan], [np.inf, 1], []])
 def test_scaling_what_has_no_largest_value_is_refused(values):
     with pytest.raises(CourseError):
