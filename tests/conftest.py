@@ -8,8 +8,10 @@ HEAVY = ("browser", "nbgrader", "hostile", "kernel")
 
 
 def pytest_collection_modifyitems(config, items):
-    for item in items:  # a heavy file shares one server or one class: it stays in one worker
-        if any(item.get_closest_marker(name) for name in HEAVY[:3]):
+    for item in items:  # a heavy file shares one server or one class, so it stays in one worker; browsers work in two
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group(f"browser-{len(item.nodeid) % 2}"))
+        elif item.get_closest_marker("nbgrader") or item.get_closest_marker("hostile"):
             item.add_marker(pytest.mark.xdist_group(item.path.name))
     if os.environ.get("CI") == "true" or config.getoption("-m"):
         return
