@@ -63,7 +63,8 @@ def check_environment() -> str:
     True
     """
     found = {package: _version(package) for package in NEEDED}
-    frontend = "vscode" if os.environ.get("VSCODE_PID") else "lab"
+    in_vscode = any(name in os.environ for name in ("VSCODE_PID", "VSCODE_CWD", "VSCODE_IPC_HOOK"))
+    frontend = "vscode" if in_vscode else "lab"
     said = problems(found, sys.version_info[:2], frontend)
     if said:
         return "\n".join(said)
