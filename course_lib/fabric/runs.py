@@ -57,9 +57,13 @@ def from_entries(
     >>> from_entries(mesh, 2, one, np.array([0]), one, np.array([1.0])).start.tolist()
     [0, 0, 1]
     """
-    start = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=n_pairs))]).astype(np.int64)
-    latency = np.bincount(pair, weights=topology.latency_s[first] * share * count, minlength=n_pairs)
-    return Routes(start, first.astype(np.int64), count.astype(np.int64), share.astype(np.float64), latency)
+    start = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=n_pairs))]).astype(np.int64, copy=False)
+    weight = topology.latency_s[first]
+    weight *= share
+    weight *= count
+    latency = np.bincount(pair, weights=weight, minlength=n_pairs)
+    whole = (x.astype(np.int64, copy=False) for x in (first, count))
+    return Routes(start, *whole, share.astype(np.float64, copy=False), latency)
 
 
 def gather(topology: Topology, n_pairs: int, pieces: list[tuple]) -> Routes:

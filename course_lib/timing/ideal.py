@@ -10,6 +10,7 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.comm import registry
 from course_lib.timing import place
+from course_lib.timing.closedform import Form, form
 from course_lib.timing.laws import Law, shape
 from course_lib.timing.stepped import stepped
 from course_lib.timing.system import System
@@ -18,6 +19,7 @@ MOST_DIRECT = 512  # ranks up to which n² transfers are stepped; the closed for
 MOST_PRICED = 1024  # ranks up to which every shallow pipeline is priced by itself
 MOST_QUICK = 8192  # ranks beyond which only the two-level algorithms are weighed
 GRID = 4  # depths priced per doubling
+SHARDED = ("hierarchical-ring", "hierarchical-halving-doubling")  # have a closed form on rails
 NONE = "none"
 
 
@@ -75,6 +77,8 @@ def lines(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> tupl
     """
     if algorithm == "direct" and n > MOST_DIRECT:
         return (_direct(op, system, n, n_hosts),)
+    if n > MOST_QUICK and op == "all_reduce" and algorithm in SHARDED and on_rails(system, n, n_hosts):
+        return (sharded(algorithm, system, n, n_hosts),)
     if not registry.has_pipeline(op, algorithm):
         return (line(op, algorithm, system, n, n_hosts, None),)
     _domain_count, k = _domains(system, n, n_hosts)
@@ -122,6 +126,52 @@ def _direct(op: str, system: System, n: int, n_hosts: int) -> Line:
     away = s.domains > 1
     both = lambda x: (0.0, laps * x) if away else (laps * x, 0.0)  # noqa: E731
     return Line(0, both(1.0), both(wire if away else system.scale_up.latency_s), both(max(up_B, net_B)))
+
+
+def on_rails(system: System, n: int, n_hosts: int) -> bool:
+    """Whether every GPU of full domains has cards of its own, or shares one with as many as all others do, and nothing blocks.
+
+    >>> from course_lib.timing.system import load
+    >>> on_rails(load("dgx-h100"), 64, 8), on_rails(load("dgx-h100"), 63, 8)
+    (True, False)
+    """
+    s, out = shape(system, n, n_hosts), system.scale_out
+    if system.scale_up.family == "nvlink-cube":  # its cards are at unequal distances
+        return False
+    if s.domains == 1 or n_hosts % s.domains or out.oversubscription > 1 or s.k * s.domains != n:
+        return False
+    cards = out.nics_per_host * (n_hosts // s.domains)
+    return s.k == system.gpus_per_host * (n_hosts // s.domains) and (cards % s.k == 0 or s.k % cards == 0)
+
+
+def sharded(algorithm: str, system: System, n: int, n_hosts: int) -> Line:
+    """The closed form of a hierarchical all-reduce on rails: one domain stepped, and shards between domains that nobody blocks.
+
+    Equal to the stepped time, which takes seconds on 100,000 ranks and more.
+
+    >>> from course_lib.timing.system import load
+    >>> sharded("hierarchical-halving-doubling", load("dgx-h100"), 131072, 16384).repeats
+    (14.0, 28.0)
+    """
+    s = shape(system, n, n_hosts)
+    ends = [line(op, "ring", system, s.k, n_hosts // s.domains, None) for op in ("reduce_scatter", "all_gather")]
+    power = 1 << (s.domains.bit_length() - 1)
+    folded = 2 * (power < s.domains)  # the others give all they have to a neighbour, and get the sum back
+    if algorithm == "hierarchical-ring":
+        outer = form("all_reduce", "ring", s.domains)
+    else:
+        outer = form("all_reduce", "halving-doubling", power)
+        outer = Form(outer.steps + folded, outer.factor + folded)
+    card_B = 1 / s.net_host_Bps
+    if system.scale_up.kind == "pcie":
+        card_B = max(card_B, 1 / s.k / s.up_Bps)  # one uplink for peers and network
+    inside = lambda name: sum(getattr(end, name)[0] for end in ends)  # noqa: E731
+    return Line(
+        0,
+        (inside("repeats"), outer.steps),
+        (inside("fixed_s"), outer.steps * system.scale_out.latency_s),
+        (inside("per_byte_s"), outer.factor * card_B),
+    )
 
 
 def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:

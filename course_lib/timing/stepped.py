@@ -131,44 +131,52 @@ class _Changing:
     """
 
     BITS = 10
+    SPARSE = 64  # fewer than one transfer for so many links: sums are made by sorting, not by a table of all links
 
     def __init__(self, topology: Topology, paths: Routes, weight, away) -> None:
         self.start, self.first, self.count, self.away = paths.start, paths.first, paths.count, away
         self.part = np.repeat(weight, np.diff(paths.start)) * paths.share
         blocks = (topology.n_links >> self.BITS) + 1
         self.inverse = 1 / topology.bandwidth_Bps
-        self.load, self.lump = np.zeros(topology.n_links), np.zeros(topology.n_links)
+        self.load = np.zeros(topology.n_links)
         self.second = np.zeros((blocks, 1 << self.BITS))
         self.top = np.zeros(blocks)
         self.latencies, self.which = np.unique(paths.latency_s, return_inverse=True)
         self.active = np.zeros(len(self.latencies), np.int64)
         self.crossing = 0
 
-    def change(self, some: slice | NDArray, sign: int) -> None:
-        """Add transfers (sign 1) or take them away (−1); `some` is a slice of them or their numbers."""
-        self.active += sign * np.bincount(self.which[some], minlength=len(self.active))
-        self.crossing += sign * int(np.count_nonzero(self.away[some]))
+    def bytes_of(self, some: slice | NDArray) -> tuple[NDArray, NDArray]:
+        """Return (links, bytes per byte of message) of transfers, a slice of them or their numbers; a link may come twice."""
         if isinstance(some, slice):
             runs: slice | NDArray = slice(self.start[some.start], self.start[some.stop])
         else:
             length = np.diff(self.start)[some]
             before = np.cumsum(length) - length
             runs = np.arange(length.sum()) + np.repeat(self.start[some] - before, length)
-        first, count, part = self.first[runs], self.count[runs], sign * self.part[runs]
-        single = count == 1
-        touched = [first[single]]
-        np.add.at(self.load, touched[0], part[single])
-        wide = np.flatnonzero(~single)
-        # Wide runs have few widths and begin at few places: each place is summed once, then laid over its links.
-        for width in np.unique(count[wide]):
-            mine = wide[count[wide] == width]
-            np.add.at(self.lump, first[mine], part[mine])
-            places = np.unique(first[mine])
-            links = (places[:, None] + np.arange(width)).ravel()
-            self.load[links] += np.repeat(self.lump[places], width)
-            self.lump[places] = 0.0
-            touched.append(links)
-        links = np.concatenate(touched)
+        first, count, part = self.first[runs], self.count[runs], self.part[runs]
+        links, loads = [], []
+        for width in np.flatnonzero(np.bincount(count)):
+            # Wide runs begin at few places: each place is summed once, then laid over its links.
+            mine = count == width
+            places, lump = self._summed(first[mine], part[mine])
+            links.append((places[:, None] + np.arange(width)).ravel())
+            loads.append(np.repeat(lump, width))
+        return np.concatenate(links), np.concatenate(loads)
+
+    def _summed(self, first: NDArray, part: NDArray) -> tuple[NDArray, NDArray]:
+        if len(first) * self.SPARSE > len(self.load):
+            lump = np.bincount(first, part)
+            places = np.flatnonzero(lump)
+            return places, lump[places]
+        places, which = np.unique(first, return_inverse=True)
+        return places, np.bincount(which, part, len(places))
+
+    def change(self, some: slice | NDArray, loads: tuple[NDArray, NDArray], sign: int) -> None:
+        """Add transfers with their `bytes_of` (sign 1), or take them away (−1)."""
+        self.active += sign * np.bincount(self.which[some], minlength=len(self.active))
+        self.crossing += sign * int(np.count_nonzero(self.away[some]))
+        links, part = loads
+        np.add.at(self.load, links, sign * part)
         self.second.reshape(-1)[links] = self.load[links] * self.inverse[links]
         blocks = np.flatnonzero(np.bincount(links >> self.BITS, minlength=len(self.top)))
         self.top[blocks] = self.second[blocks].max(axis=1)
@@ -186,7 +194,9 @@ class _Changing:
 
 def _price(step: Step, number: int, topology: Topology, where, unit_B: float, choice: str, seed: int) -> list[tuple]:
     """Spans (repeats, latency, seconds per byte, link, crosses) of one step."""
-    marks = np.unique(np.concatenate([[0], step.first, step.first + step.count]))
+    begins, ends = np.bincount(step.first), np.bincount(step.first + step.count)
+    marks = np.union1d(np.flatnonzero(begins), np.flatnonzero(ends))
+    marks = marks if marks[0] == 0 else np.concatenate([[0], marks])
     if len(marks) > MAX_SPANS:
         raise CourseError(
             _("Step {i} changes its transfers {n} times; that is too long to price. Use the closed form.").format(
@@ -203,11 +213,17 @@ def _price(step: Step, number: int, topology: Topology, where, unit_B: float, ch
     in_upto = np.searchsorted(begin, marks, side="right")
     out_upto = np.searchsorted(end if alike else end[leaving], marks, side="right")
     spans, was_in, was_out = [], 0, 0
+    begun: dict[int, tuple] = {}  # what began together ends together where all go on equally long
     for i, mark in enumerate(marks[:-1]):
         if out_upto[i] > was_out:
-            now.change(slice(was_out, out_upto[i]) if alike else leaving[was_out : out_upto[i]], -1)
+            some = slice(was_out, out_upto[i]) if alike else leaving[was_out : out_upto[i]]
+            now.change(some, begun.pop(int(was_out)) if alike else now.bytes_of(some), -1)
         if in_upto[i] > was_in:
-            now.change(slice(was_in, in_upto[i]), 1)
+            some = slice(was_in, in_upto[i])
+            loads = now.bytes_of(some)
+            now.change(some, loads, 1)
+            if alike:
+                begun[int(was_in)] = loads
         was_in, was_out = in_upto[i], out_upto[i]
         spans.append((int(marks[i + 1] - mark), *now.span()))
     return spans
