@@ -107,7 +107,16 @@ def full_mesh(name: str, n_gpus: int, links_per_pair: int, bandwidth_Bps: float,
     return assemble(name, [("gpu", 0)] * n, cables, main_kinds=(kind,))
 
 
-def simple_host(kind: str, n_gpus: int, bandwidth_Bps: float, latency_s: float, name: str = "host") -> Topology:
+def simple_host(
+    kind: str,
+    n_gpus: int,
+    bandwidth_Bps: float,
+    latency_s: float,
+    name: str = "host",
+    *,
+    nics: int = 0,
+    nic_Bps: float | None = None,
+) -> Topology:
     """Return a host given by four numbers, as a user describes one.
 
     Args:
@@ -117,6 +126,8 @@ def simple_host(kind: str, n_gpus: int, bandwidth_Bps: float, latency_s: float, 
         bandwidth_Bps: of one GPU, one direction.
         latency_s: between two GPUs (neighbours, in a ring).
         name: what to call it.
+        nics: network cards on the root complex (`pcie` only).
+        nic_Bps: what such a card needs, one direction; its slot has that or a GPU's bandwidth, whichever is more.
 
     >>> float(simple_host("mesh", 8, 448e9, 1e-6).bandwidth_Bps[0])
     64000000000.0
@@ -124,12 +135,17 @@ def simple_host(kind: str, n_gpus: int, bandwidth_Bps: float, latency_s: float, 
     kind = one_of("kind of scale-up", kind, ("switch", "mesh", "ring", "pcie"))
     n = whole("n_gpus", n_gpus, at_least=1)
     beta, alpha = finite("bandwidth_Bps", bandwidth_Bps, above=0), finite("latency_s", latency_s, at_least=0)
-    gpus = [("gpu", 0)] * n
+    gpus, cards = [("gpu", 0)] * n, whole("nics", nics, at_least=0)
+    if cards and kind != "pcie":
+        raise CourseError(
+            _("Cards on the root complex go with kind 'pcie'; here the kind is {kind}.").format(kind=kind)
+        )
     if kind in ("switch", "pcie"):
         hub, link = ("nvswitch", "nvlink") if kind == "switch" else ("cpu", "pcie")
-        return assemble(
-            name, [*gpus, (hub, 0)], [(g, n, link, beta, alpha / 2, 1) for g in range(n)], main_kinds=(link,)
-        )
+        cables = [(g, n, link, beta, alpha / 2, 1) for g in range(n)]
+        slot = beta if nic_Bps is None else max(beta, finite("nic_Bps", nic_Bps, above=0))
+        cables += [(n + 1 + i, n, link, slot, 0.0, 1) for i in range(cards)]
+        return assemble(name, [*gpus, (hub, 0), *[("nic", 0)] * cards], cables, main_kinds=(link,))
     if kind == "mesh":
         pairs = [(a, b, "nvlink", beta / (n - 1), alpha, 1) for a, b, _links in all_pairs(n, 1)]
     else:

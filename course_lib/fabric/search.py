@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.fabric.runs import Routes, from_entries, mix
-from course_lib.fabric.topology import NETWORK_KINDS, OWN_KINDS, Topology, links_of, vertex_name
+from course_lib.fabric.topology import NETWORK_KINDS, OWN_KINDS, VERTEX_KINDS, Topology, links_of, vertex_name
 
+NIC = VERTEX_KINDS.index("nic")
 MAX_SEARCHED = 2000  # vertices; beyond that a topology needs a plan
 _reach_cache: "weakref.WeakKeyDictionary[Topology, list]" = weakref.WeakKeyDictionary()
 
@@ -26,6 +27,10 @@ def _tiers(topology: Topology) -> list[tuple[NDArray, NDArray, NDArray]]:
         )
     gpu, forwards = topology.kind == 0, np.ones(topology.n_vertices, bool)
     forwards[gpu] = topology.gpus_forward
+    on_wire = np.zeros(topology.n_vertices, bool)
+    for end in (topology.src, topology.dst):
+        on_wire[end[links_of(topology, NETWORK_KINDS)]] = True
+    forwards[(topology.kind == NIC) & ~on_wire] = False  # a card is a way out, not a way between the GPUs of its host
     own = links_of(topology, OWN_KINDS)
     tiers = []
     for links in (own, np.ones(topology.n_links, bool)):

@@ -74,6 +74,8 @@ def validity(op: str, system: System, n: int, n_hosts: int, sizes, *, ideal: boo
     m = np.asarray(sizes)
     sizes_ok = bool(m.size == 0 or ((m >= low) & (m <= high)).all())
     ranks_ok = few <= n <= many
+    if n > 1 and bool(((m > 0) & (m < n)).any()):
+        said.append(_("Fewer bytes than ranks: all of it is latency, a bandwidth says nothing."))
     if not sizes_ok:
         said.append(_("Measured sizes are {low:.0f} to {high:.0f} B.").format(low=low, high=high))
     if not ranks_ok:
