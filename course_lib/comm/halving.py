@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from course_lib.base.errors import whole
-from course_lib.comm.schedule import Schedule, Step
+from course_lib.base.errors import CourseError, whole
+from course_lib.base.language import _
+from course_lib.comm.schedule import MAX_TRANSFERS, Schedule, Step
 from course_lib.comm.step import IntArray
 
 
@@ -15,6 +16,12 @@ class _Workers:
 
     def __init__(self, n: int, chunk_per_rank: bool) -> None:
         self.p = 1 << (n.bit_length() - 1)
+        if self.p * (n.bit_length() - 1) > MAX_TRANSFERS:
+            raise CourseError(
+                _("Halving–doubling on {n} ranks has more than {most:,} transfers; time it by its closed form.").format(
+                    n=n, most=MAX_TRANSFERS
+                )
+            )
         extra = n - self.p  # ranks 1, 3, … 2·extra−1 are folded into 0, 2, …
         w = np.arange(self.p)
         self.rank = np.where(w < extra, 2 * w, w + extra)

@@ -135,6 +135,10 @@ def switch_levels(n_ranks: int, radix: int | Sequence[int]) -> list[list[np.ndar
     """
     n = whole("n_ranks", n_ranks, at_least=1)
     radices = [whole("radix", r, at_least=2) for r in (radix if np.ndim(radix) else [radix])]
+    if not radices:
+        raise CourseError(
+            _("radix is empty; what hangs under one switch is expected, one number or one for each level.")
+        )
     levels: list[list[np.ndarray]] = []
     below: list[np.ndarray] = [np.array([r]) for r in range(n)]
     while len(below) > 1 or not levels:

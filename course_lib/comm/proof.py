@@ -84,9 +84,12 @@ def prove(schedule: Schedule) -> Proof:
     wrong = np.argwhere(want & ~(final == 1).all(axis=2))
     if wrong.size:
         return _wrong(schedule, final, int(wrong[0, 0]), int(wrong[0, 1]), tuple(unchanged))
-    sentence = _(
-        "Proved: {op} on {n} ranks, {transfers} transfers in {repeats} repeats; every rank ends with what it should."
-    ).format(op=schedule.op, n=n, transfers=schedule.n_transfers, repeats=schedule.repeats)
+    sentence = _("Proved: {op} on one rank; it ends with what it should.")
+    if n > 1:
+        sentence = _(
+            "Proved: {op} on {n} ranks, {transfers} transfers in {repeats} repeats; every rank ends with what it should."
+        )
+    sentence = sentence.format(op=schedule.op, n=n, transfers=schedule.n_transfers, repeats=schedule.repeats)
     return Proof(True, sentence, unchanged=tuple(unchanged))
 
 

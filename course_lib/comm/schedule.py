@@ -58,7 +58,7 @@ class Schedule:
         put(self, "n_nodes", whole("n_nodes", self.n_nodes, at_least=self.n_ranks, at_most=1 << 32))
         put(self, "chunks", whole("chunks", self.chunks, at_least=1, at_most=MOST))
         put(self, "root", whole("root", self.root, at_least=0, at_most=self.n_ranks - 1))
-        put(self, "steps", tuple(self.steps))
+        put(self, "steps", tuple(_listed(_("The steps"), self.steps)))
         n_switches = self.n_nodes - self.n_ranks
         for name in ("switch_rank", "switch_level"):
             value = getattr(self, name)

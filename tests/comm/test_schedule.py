@@ -189,3 +189,17 @@ def test_idle_repeats_change_nothing():
     late = Schedule("broadcast", 2, 2, 1, [Step([0], [1], [0], False, first=3)])
     assert prove(late).ok
     assert late.repeats == 4
+
+
+@pytest.mark.parametrize("steps", [None, "steps", 3, {}])
+def test_steps_that_are_no_list_are_refused(steps):
+    with pytest.raises(CourseError, match="steps has to be a list"):
+        Schedule("all_reduce", 2, 2, 1, steps)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "n", "more"), [("halving-doubling", 10**7, {}), ("direct", 10**7, {}), ("sharp", 8, {"radix": []})]
+)
+def test_what_cannot_be_built_is_refused_before_anything_is_made(algorithm, n, more):
+    with pytest.raises(CourseError, match=r"closed form|radix is empty"):
+        build("all_reduce", n, algorithm, **more)
