@@ -10,7 +10,8 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # The height of 0 keeps Lab's Plotly renderer from drawing every picture a second time, as a PNG to be saved.
 # JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
 CSS = """
-.ic-explorer {container-type:inline-size;contain:layout style;max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
+.ic-explorer {container-type:inline-size;contain:layout style;
+  max-width:1000px;padding:2px 0 6px;font-size:14px;line-height:1.45;overflow:visible;
   color:var(--jp-content-font-color0,inherit);--ic-quiet:var(--jp-content-font-color1,#444);
   --ic-line:var(--jp-border-color2,#cfd6dc);--ic-panel:var(--jp-layout-color1,#f7f9fa)}
 .ic-explorer .widget-html,.ic-explorer .widget-html-content {height:auto;line-height:1.45;font-size:14px;color:inherit;

@@ -8,8 +8,8 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_time
 from course_lib.comm.trace import Trace
 from course_lib.figures.base import base_figure, blank_axis, describe, line, linear_axis, note, points, wrapped
-from course_lib.figures.theme import MARGIN, color, contrast, faded, ink, theme
 from course_lib.figures.stepbars import seconds_axis, segments
+from course_lib.figures.theme import MARGIN, color, contrast, faded, ink, theme
 from course_lib.timing.timeline import Timeline
 
 MOST_CELLS = 96  # ranks (with switches) or chunks that still make a picture
