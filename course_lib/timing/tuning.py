@@ -13,7 +13,7 @@ from course_lib.comm.meaning import bus_factor, canonical_op
 from course_lib.comm.registry import algorithm_name
 from course_lib.timing import constants
 from course_lib.timing.extralaws import forced_laws
-from course_lib.timing.laws import PROTOCOLS, Law, laws, time_s
+from course_lib.timing.laws import PROTOCOLS, Law, laws, times_s
 from course_lib.timing.system import System, load
 from course_lib.timing.validity import Valid, validity
 
@@ -172,8 +172,7 @@ def _nothing(op: str, sizes, hosts: int, valid: Valid) -> Prediction:
 
 def _quickest(op: str, sizes, n: int, hosts: int, found: Sequence[Law], pieces, valid: Valid) -> Prediction:
     m = np.asarray(sizes, float).reshape(-1)
-    times = np.array([time_s(law, m) for law in found])
-    best = np.argmin(times, axis=0)
+    best = np.argmin(times_s(found, m), axis=0)
     terms: dict[str, NDArray] = {}
     moved = np.zeros(len(m))
     for i in np.unique(best):
