@@ -154,7 +154,7 @@ class _Changing:
             before = np.cumsum(length) - length
             runs = np.arange(length.sum()) + np.repeat(self.start[some] - before, length)
         first, count, part = self.first[runs], self.count[runs], self.part[runs]
-        links, loads = [], []
+        links, loads = [np.zeros(0, np.int64)], [np.zeros(0)]  # a way from a vertex to itself has no links
         for width in np.flatnonzero(np.bincount(count)):
             # Wide runs begin at few places: each place is summed once, then laid over its links.
             mine = count == width

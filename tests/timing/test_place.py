@@ -72,6 +72,20 @@ def test_a_sum_in_the_network_climbs_from_the_leaves_where_boxes_have_switches_o
     assert t.time_s(2**30) >= 2**30 / 50e9
 
 
+@pytest.mark.parametrize(("name", "n", "hosts"), [("gb200-nvl72", 72, 18), ("dgx-h100", 8, 1), ("dgx-h100", 64, 8)])
+@pytest.mark.parametrize(
+    "algorithm", ["sharp", "hierarchical-in-network+sharp", "hierarchical-sharp", "hierarchical-sharp+tree"]
+)
+def test_switches_that_stand_in_one_place_cost_nothing_between_them(name, n, hosts, algorithm):
+    machine = place.topology_of(load(name), hosts)
+    schedule = registry.build(
+        "all_reduce", n, algorithm, ranks_per_domain=min(n, 4 if hosts == 1 else 8), radix=[4, 4, 8, 8]
+    )
+    t = stepped(schedule, machine)
+    assert 0 < t.fixed_s < 1e-3
+    assert t.time_s(2**30) > 2**30 / load(name).scale_up.bandwidth_Bps
+
+
 def test_a_switch_in_a_box_adds_for_its_own_gpus_only():
     machine = place.topology_of(load("dgx-h100"), 2)
     with pytest.raises(CourseError, match=r"one switch that reaches them all.*hierarchical-in-network"):
