@@ -1,9 +1,15 @@
 """How fast an explorer answers: one update in the kernel, and from a key press to the changed picture in Chromium.
 
-Run `python benchmarks/explorer_latency.py [--keys 40]`; it prints a table and judges nothing. The browser part needs Chromium.
+Run `python benchmarks/explorer_latency.py [--keys 40]`; it prints a table and judges nothing. The browser part needs Chromium,
+and is left out with `--keys 0`.
 """
 
 import argparse
+import importlib
+import inspect
+import itertools
+import pkgutil
+import random
 import shutil
 import statistics
 import sys
@@ -13,6 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from course_lib import explorers as lessons
+from course_lib.explorers.explorer import Explorer
 from tests.browser import demo
 from tests.browser.lab import FLAGS, ROOT, RUN_DONE, Lab, Watched, chromium, visible_explorers
 
@@ -42,6 +50,40 @@ def in_the_kernel(n=200):
     cpu_ms = (time.process_time() - cpu) / n * 1e3
     spread = f"median {statistics.median(taken):.1f} ms, 95 % under {quantile(taken, 0.95):.1f} ms"
     print(f"one update, model and figure data: {spread}; {cpu_ms:.1f} ms of processor time each")
+
+
+def at_many_settings(most=60):
+    """Every explorer of the lessons at `most` settings, drawn at random: processor time, the better of two."""
+    for module in sorted(m.name for m in pkgutil.iter_modules(lessons.__path__) if m.name.startswith("lesson")):
+        content = vars(importlib.import_module(f"course_lib.explorers.{module}"))
+        own_caches = [f for f in content.values() if hasattr(f, "cache_clear") and f.__module__.endswith(f".{module}")]
+        for name, make in content.items():
+            if getattr(make, "__annotations__", {}).get("return") is not Explorer or inspect.signature(make).parameters:
+                continue
+            explorer = make()
+            settings = list(itertools.product(*(choices(c) for c in explorer._controls.values())))
+            drawn = settings if len(settings) <= most else random.Random(0).sample(settings, most)
+            taken = []
+            for values in drawn:
+                best = float("inf")
+                for _twice in range(2):
+                    for cached in own_caches:
+                        cached.cache_clear()
+                    began = time.process_time()
+                    explorer.set(**dict(zip(explorer._controls, values, strict=True)))
+                    best = min(best, (time.process_time() - began) * 1e3)
+                taken.append((best, values))
+            slowest, at = max(taken, key=lambda entry: entry[0])
+            print(
+                f"{module}.{name}: {len(drawn)} of {len(settings)} settings, its caches empty: median "
+                f"{statistics.median(t for t, _v in taken):.1f} ms, slowest {slowest:.1f} ms of processor time at {at}"
+            )
+
+
+def choices(control):
+    if hasattr(control, "options"):
+        return [value for _text, value in control.options]
+    return list(getattr(control, "values", None) or [control.start()])
 
 
 def in_the_browser(keys):
@@ -103,10 +145,11 @@ def main():
     arguments.add_argument("--keys", type=int, default=40)
     keys = arguments.parse_args().keys
     in_the_kernel()
-    if chromium():
+    at_many_settings()
+    if keys and chromium():
         in_the_browser(keys)
     else:
-        print("no Chromium: the browser part is left out")
+        print("the browser part is left out")
 
 
 if __name__ == "__main__":

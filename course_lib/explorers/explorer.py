@@ -194,7 +194,8 @@ class Explorer:
         self.updates += 1
         printed = io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed), themed(self._theme) if self._theme else contextlib.nullcontext():
+            # the theme of the page is read from a file: once for a picture, not for each of its colours
+            with contextlib.redirect_stdout(printed), themed(self._theme or theme().name):
                 values = self.values
                 self._fit_steppers(values)
                 result = self._compute(**values)

@@ -1,6 +1,7 @@
 """Lesson 07: the explorer of a pipeline's timeline, and two tables in words: who sends what, and a cut between hosts."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_time
@@ -37,6 +38,7 @@ class Reading:
         return 2 * self.timeline.v * self.timeline.m
 
 
+@lru_cache(maxsize=64)
 def read_timeline(p: int, m: int, v: int, schedule: str) -> Reading:
     """Return the timeline of a schedule with p stages, m micro-batches, and v chunks where the schedule has chunks.
 

@@ -21,6 +21,7 @@ from course_lib.base.scale import say_number
 from course_lib.figures.theme import CONFIG
 
 MIMETYPE = "application/vnd.plotly.v1+json"
+_AS_THEY_ARE = {str, int, bool, type(None)}
 BARE_TOP = 20  # top margin of a figure whose title stands outside it
 
 
@@ -49,10 +50,15 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray):
+        # thousands of bars: look at the whole array at once, and one by one only where something is not finite
+        if value.dtype.kind in "biuU" or (value.dtype.kind == "f" and np.isfinite(value).all()):
+            return value.tolist()
         value = value.tolist()
     elif isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (list, tuple)):
+        if set(map(type, value)) <= _AS_THEY_ARE:
+            return list(value)
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

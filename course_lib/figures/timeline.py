@@ -130,10 +130,10 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
         "base": timeline.start_s[mine],
         "width": 0.72,
         "marker": {
-            "color": np.where(chosen, amber[chunk], grey[chunk]).tolist() if mine.any() else [],
+            "color": np.where(chosen, amber[chunk], grey[chunk]),
             "line": {"width": 0.8, "color": theme().ground},
         },
-        "text": number.astype(str).tolist(),
+        "text": number.astype(str),
         "customdata": np.stack([number, chunk, timeline.start_s[mine], timeline.end_s[mine]], axis=1),
         "textposition": "inside",
         "insidetextanchor": "middle",
@@ -141,7 +141,7 @@ def _pieces(timeline: Timeline, kind: str, micro: int | None) -> dict:
         "constraintext": "inside",
         "textfont": {
             "size": 11,
-            "color": np.where(chosen, on_amber[chunk], on_grey[chunk]).tolist() if mine.any() else [],
+            "color": np.where(chosen, on_amber[chunk], on_grey[chunk]),
         },
         "cliponaxis": True,
         "hovertemplate": {"F": _("forward"), "B": _("backward"), "W": _("gradients of weights")}[kind]

@@ -12,7 +12,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
-from course_lib.plan.orders import SCHEDULES, Op, Order, parse
+from course_lib.plan.orders import KINDS, SCHEDULES, Op, Order, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ def run(order: object, *, forward_s: float = 1.0, backward_s: float = 2.0, hando
     size = m * blocks  # results are numbered kind·size + micro·blocks + block, kinds F, B, W
     duration = (forward_s / v, backward_s / v / (1 + split), backward_s / v / 2)
     work = [
-        [(k, k * size + op.micro * blocks + op.chunk * p + s) for op in ops for k in ("FBW".index(op.kind),)]
+        [((k := KINDS.index(kind)), k * size + micro * blocks + chunk * p + s) for kind, micro, chunk in ops]
         for s, ops in enumerate(order)
     ]
     ends: list[float | None] = [None] * (3 * size)
     sleeper = [-1] * (3 * size)  # the stage that waits for a result
-    place, free_s = [0] * p, [0.0] * p
+    place, free_s, wire_s = [0] * p, [0.0] * p, handoff_s if p > 1 else 0.0
     codes, starts, finishes = [], [], []
     todo = deque(range(p))
     while todo:
@@ -104,13 +104,15 @@ def run(order: object, *, forward_s: float = 1.0, backward_s: float = 2.0, hando
                 if end is None:
                     sleeper[own] = s
                     break
-                start = max(start, end)
+                if end > start:
+                    start = end
             if other >= 0:
                 end = ends[other]
                 if end is None:
                     sleeper[other] = s
                     break
-                start = max(start, end + handoff_s if p > 1 else end)
+                if end + wire_s > start:
+                    start = end + wire_s
             free = ends[code] = start + duration[kind]
             codes.append(code)
             starts.append(start)
@@ -123,7 +125,7 @@ def run(order: object, *, forward_s: float = 1.0, backward_s: float = 2.0, hando
         raise CourseError(_stuck(order, place, ends, p, v))
     code = np.asarray(codes)
     kind, micro, block = code // size, code % size // blocks, code % blocks
-    kinds = np.array(["F", "B", "W"])[kind]
+    kinds = np.array(KINDS)[kind]
     return Timeline(p, m, v, split, block % p, kinds, micro, block // p, np.asarray(starts), np.asarray(finishes))
 
 
