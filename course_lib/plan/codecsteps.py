@@ -13,10 +13,11 @@ from course_lib.base import hardware
 from course_lib.base.errors import finite, whole
 from course_lib.plan.breakeven import (
     CodecTime,
+    Comparison,
     at_bandwidth,
     codec_seconds,
-    compare,
     crossing_Bps,
+    exchange_s,
     measure_codec,
     sent_B,
 )
@@ -114,6 +115,16 @@ def way(codec: Codec) -> str | None:
     return "two_phase" if isinstance(codec, EightBit | OneBit) else None
 
 
+@functools.lru_cache(maxsize=256)
+def _sent_s(codec: Codec, n: int) -> np.ndarray:
+    """Seconds on the network over `BANDWIDTHS_Bps`: what a slower or faster codec does not change."""
+    price_at, size = at_bandwidth(SYSTEM, n, n_hosts=n), params(model(MODEL)).total
+    options = {"how": way(codec), "tensors": matrices(model(MODEL)) if isinstance(codec, LowRank) else None}
+    found = np.array([exchange_s(codec, size, n, time_of=price_at(float(r)), **options) for r in BANDWIDTHS_Bps])
+    found.flags.writeable = False
+    return found
+
+
 @functools.lru_cache(maxsize=64)
 def steps(codec: Codec, n_ranks: int, slower: float = 1.0) -> Steps:
     """Return a step's times over `BANDWIDTHS_Bps` with a codec, and with FP32 gradients; priced by `predict`.
@@ -125,15 +136,15 @@ def steps(codec: Codec, n_ranks: int, slower: float = 1.0) -> Steps:
     n, shape = whole("n_ranks", n_ranks, at_least=2), model(MODEL)
     size, tensors = params(shape).total, matrices(shape) if isinstance(codec, LowRank) else None
     time = codec_time(codec, size, slower)
-    price_at = at_bandwidth(SYSTEM, n, n_hosts=n)
     options = {"how": way(codec), "tensors": tensors}
-    found = compare(time, n, price_at, BANDWIDTHS_Bps, **options)
+    dense_s, sent_s, codec_s = _sent_s(Dense(), n), _sent_s(codec, n), codec_seconds(time, n, how=way(codec))
+    found = Comparison(dense_s, sent_s, codec_s, sent_s + codec_s < dense_s)
     compute_s = float(flops(shape, TOKENS // shape.seq).model) / (UTILISATION * hardware.gpu(GPU).bf16_flops)
     return Steps(
         n,
         BANDWIDTHS_Bps,
         compute_s,
-        codec_seconds(time, n, how=way(codec)),
+        codec_s,
         compute_s + found.dense_s,
         compute_s + found.packed_s,
         sent_B(Dense(), size, n),
