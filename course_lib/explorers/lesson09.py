@@ -195,6 +195,9 @@ def when_it_pays() -> Explorer:
     'top 1 %'
     """
     size = say_number(params(model(MODEL)).total / 1e9, 2)
+    for key in codecs():  # train now what the lesson has not trained yet, so that every choice answers at once
+        trained(key)
+        trained(key, False)
     return Explorer(
         read_codec,
         _draw,

@@ -21,6 +21,13 @@ def explorer():
     return lesson09.when_it_pays()
 
 
+def test_no_choice_has_to_wait_for_a_training(explorer):
+    before = trained.cache_info().misses
+    for name in codecs():
+        explorer.set(name=name)
+    assert trained.cache_info().misses == before
+
+
 def test_every_codec_draws_at_the_ends_of_every_slider(explorer):
     for name, rate, n, slower in itertools.product(codecs(), CARDS_Bps[:: len(CARDS_Bps) - 1], (2, 256), (1, 1000)):
         explorer.set(name=name, bandwidth_Bps=rate, n_ranks=n, slower=slower)
