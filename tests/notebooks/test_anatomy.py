@@ -1,6 +1,7 @@
 """Every lesson has the anatomy that STYLE.md promises, and is kept clean."""
 
 import ast
+import itertools
 import re
 
 import pytest
@@ -100,3 +101,9 @@ def test_nothing_in_a_notebook_needs_the_network_or_one_machine(path):
 def test_links_between_files_lead_somewhere(path):
     for target in re.findall(r"\]\(([^)#]+\.(?:ipynb|md))\)", text_of(path)):
         assert (path.parent / target).exists() or (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.pairwise(LESSONS)), ids=lambda path: path.stem[:2])
+def test_neighbouring_lessons_lead_to_one_another(before, after):
+    assert f"]({after.name})" in text_of(before)
+    assert f"]({before.name})" in text_of(after)
