@@ -1,4 +1,7 @@
-"""One JupyterLab and one Chromium for the whole suite; skipped without Chromium, an error under CI=true."""
+"""One JupyterLab and one Chromium for a file of tests; skipped without Chromium, an error under CI=true.
+
+Not for the whole session: Playwright keeps an event loop running in its process, and other tests need one of their own.
+"""
 
 import os
 import shutil
@@ -8,7 +11,7 @@ import pytest
 from .lab import FLAGS, ROOT, Lab, Watched, chromium
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     path = chromium()
     if path is None:
@@ -23,7 +26,7 @@ def browser():
         running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     for name in ("notebooks", "exercises"):
