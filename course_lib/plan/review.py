@@ -41,7 +41,9 @@ def review(order: object, p: int, m: int, *, like: str = "1f1b", v: int = 1) -> 
         if highest > m:
             return Review(
                 False,
-                _("Micro-batch {i} does not exist: {m} micro-batches count from 0.").format(i=highest - 1, m=m),
+                _("Micro-batch {i} does not exist: they are numbered from 0 to {last}.").format(
+                    i=highest - 1, last=m - 1
+                ),
             )
         timeline = run(stages)
     except CourseError as error:
