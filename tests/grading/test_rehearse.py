@@ -115,6 +115,7 @@ def run(tmp_path, answers, seconds=8):
 
 
 @kernel
+@pytest.mark.hostile
 def test_a_kernel_that_dies_leaves_the_rest_not_run(tmp_path):
     points, result = run(tmp_path, RIGHT | {"00-q2": "import os; os._exit(0)"})
     assert points == {"00.q1": 2, "00.q2": 0, "00.q3": 0, "00.q4": 0}
@@ -123,6 +124,7 @@ def test_a_kernel_that_dies_leaves_the_rest_not_run(tmp_path):
 
 
 @kernel
+@pytest.mark.hostile
 def test_a_loop_that_eats_memory_ends_and_earns_nothing(tmp_path):
     started = time.monotonic()
     source = "eaten = []\nwhile True:\n    eaten.append(bytearray(10**8))"
