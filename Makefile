@@ -38,7 +38,8 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/docs tests/contract
+	$(BIN)/python -m course_lib.grading.release --check
+	$(BIN)/python -m pytest --numprocesses=auto tests/docs tests/contract
 
 exercises: $(VENV)/.dev
 	$(BIN)/python -m course_lib.grading.release
