@@ -1,0 +1,365 @@
+"""Ranks as an array: tensor × context × data × pipeline in a chosen order, and which wires each kind of group crosses.
+
+Experts fold over the tensor × context × data ranks of a stage: the same ranks, counted expert-tensor × expert × replicas
+of experts. Ranks fill hosts one after the other; the domains of a system (racks that share NVLink) are filled equally.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.base.errors import CourseError, one_of, whole
+from course_lib.base.language import _
+from course_lib.plan.shares import divisors, nearest
+from course_lib.timing.system import System, load
+
+ORDER = "tp-cp-ep-dp-pp"
+AXES = {"tp": "tensor", "cp": "context", "ep": "expert", "dp": "data", "pp": "pipeline"}
+#: Kinds of group by name: the axes that differ inside one. "gradient" sums gradients of everything but experts.
+GROUPS = {
+    "tensor": ("tensor",),
+    "context": ("context",),
+    "pipeline": ("pipeline",),
+    "data": ("data",),
+    "gradient": ("context", "data"),
+    "expert_tensor": ("expert_tensor",),
+    "expert": ("expert",),
+    "expert_data": ("expert_data",),
+}
+
+
+def order_of(order: str) -> tuple[str, ...]:
+    """Return an order, fastest axis first, as a tuple; axes that are left out come last, before the pipeline.
+
+    >>> order_of("tp-cp-ep-dp-pp"), order_of("tp-pp")
+    (('tp', 'cp', 'ep', 'dp', 'pp'), ('tp', 'cp', 'ep', 'dp', 'pp'))
+    >>> order_of("tp-dq")
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: There is no axis 'dq'. The nearest: dp.
+    """
+    if not isinstance(order, str):
+        raise CourseError(
+            _("order is {order!r}; text such as {example} is expected.").format(order=order, example=ORDER)
+        )
+    words = [
+        one_of(_("axis"), word, AXES) for word in order.strip().lower().replace(",", "-").replace("_", "-").split("-")
+    ]
+    twice = [word for word in words if words.count(word) > 1]
+    if twice:
+        raise CourseError(_("The order {order} names {axis} twice.").format(order=order, axis=twice[0]))
+    missing = [word for word in ORDER.split("-") if word not in words]
+    tail = [words.pop()] if words[-1] == "pp" and missing else []
+    return tuple(words + missing + tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How many ranks of each kind, and in which order they are counted (fastest axis first, Megatron-LM's by default).
+
+    `data` replicas hold everything but experts; `expert` ranks share out the experts of a layer, each cut by
+    `expert_tensor`; `expert_data` replicas of them fill the rest of tensor × context × data.
+
+    >>> Layout(tensor=8, pipeline=8, data=16).n_ranks
+    1024
+    >>> Layout(tensor=2, data=32, expert=64).expert_data
+    1
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    expert: int = 1
+    context: int = 1
+    expert_tensor: int = 1
+    order: str = ORDER
+
+    def __post_init__(self):
+        """Refuse counts that are not whole, and experts that do not fold into the ranks of a stage."""
+        for name in ("tensor", "pipeline", "data", "expert", "context", "expert_tensor"):
+            whole(name, getattr(self, name), at_least=1)
+        order_of(self.order)
+        ranks, asked = self.tensor * self.context * self.data, self.expert * self.expert_tensor
+        if ranks % asked:
+            choices = _(" or ").join(str(n) for n in sorted(nearest(max(ranks // self.expert_tensor, 1), self.expert)))
+            raise CourseError(
+                _(
+                    "{ep} expert-parallel ranks of {et} each do not divide the {n} ranks of a stage "
+                    "(tensor × context × data). The nearest that do: {choices}."
+                ).format(ep=self.expert, et=self.expert_tensor, n=ranks, choices=choices)
+            )
+
+    @property
+    def n_ranks(self) -> int:
+        """GPUs of the layout."""
+        return self.tensor * self.pipeline * self.data * self.context
+
+    @property
+    def expert_data(self) -> int:
+        """Replicas of every expert."""
+        return self.tensor * self.context * self.data // (self.expert * self.expert_tensor)
+
+    def axes(self, experts: bool = False) -> tuple[tuple[str, int, int], ...]:
+        """Return (axis, size, stride) of every axis, fastest first; with `experts` as experts count the same ranks.
+
+        >>> Layout(tensor=4, pipeline=2, data=8).axes()
+        (('tensor', 4, 1), ('context', 1, 4), ('data', 8, 4), ('pipeline', 2, 32))
+        """
+        found, stride = [], 1
+        for word in order_of(self.order):
+            if experts:
+                name = {"tp": "expert_tensor", "ep": "expert", "dp": "expert_data", "pp": "pipeline"}.get(word)
+            else:
+                name = None if word == "ep" else AXES[word]
+            if name is not None:
+                found.append((name, getattr(self, name), stride))
+                stride *= getattr(self, name)
+        return tuple(found)
+
+    def strides(self, group: str) -> tuple[tuple[int, int], ...]:
+        """Return (size, stride) of the axes that differ inside a kind of group.
+
+        >>> Layout(tensor=8, data=4).strides("data")
+        ((4, 8),)
+        """
+        names = GROUPS[one_of(_("kind of group"), group, GROUPS)]
+        axes = self.axes(group.startswith("expert"))
+        return tuple((size, stride) for name, size, stride in axes if name in names)
+
+    def groups(self, group: str) -> NDArray[np.int64]:
+        """Return (groups, size) ranks: every group of a kind, its ranks in order.
+
+        >>> Layout(tensor=2, pipeline=2, data=2).groups("pipeline").tolist()
+        [[0, 4], [1, 5], [2, 6], [3, 7]]
+        """
+        inside = _offsets(self.strides(group))
+        names = GROUPS[group]
+        others = tuple((s, d) for name, s, d in self.axes(group.startswith("expert")) if name not in names)
+        return np.sort(_offsets(others))[:, None] + inside
+
+    def coordinates(self, axis: str) -> NDArray[np.int64]:
+        """Return (n_ranks,) where each rank stands on an axis.
+
+        >>> Layout(tensor=2, pipeline=2, data=2).coordinates("data").tolist()
+        [0, 0, 1, 1, 0, 0, 1, 1]
+        """
+        one_of(_("axis"), axis, [name for name in GROUPS if name != "gradient"])
+        ((size, stride),) = self.strides(axis)
+        return np.arange(self.n_ranks) // stride % size
+
+
+def _offsets(strides: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
+    found = np.zeros(1, np.int64)
+    for size, stride in strides:
+        found = (np.arange(size)[:, None] * stride + found).ravel()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where one group of a kind sits at its widest: ranks, how they spread over hosts and over domains."""
+
+    n_ranks: int
+    n_hosts: int
+    ranks_per_host: int
+    n_domains: int
+    ranks_per_domain: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What the traffic of one kind of group crosses; `bandwidth_Bps` is one GPU's share of it, one direction.
+
+    `crosses` is "host" (stays inside one), "domain" (between hosts of one NVLink domain) or "network".
+    """
+
+    axis: str
+    n_ranks: int
+    n_groups: int
+    n_hosts: int
+    ranks_per_host: int
+    n_domains: int
+    ranks_per_domain: int
+    crosses: str
+    link: str
+    bandwidth_Bps: float
+
+
+def used_per_domain(system: System, n_ranks: int) -> int:
+    """Return how many GPUs of each domain a job uses: all, or as many as fill the domains equally.
+
+    256 ranks on racks of 72 take 64 of each, so that groups of a power of two stay inside.
+
+    >>> used_per_domain(load("gb200-nvl72"), 256), used_per_domain(load("gb200-nvl72"), 144), used_per_domain(load("dgx-h100"), 64)
+    (64, 72, 8)
+    """
+    most, host = system.gpus_per_domain, system.gpus_per_host
+    if n_ranks <= most or system.hosts_per_domain == 1:
+        return most
+    whole_hosts = [d for d in divisors(n_ranks) if d <= most and d % host == 0]
+    return max(whole_hosts) if whole_hosts and 2 * max(whole_hosts) > most else most
+
+
+@functools.lru_cache(maxsize=65536)
+def reach(strides: tuple[tuple[int, int], ...], per_host: int, per_domain: int, n_ranks: int) -> Reach:
+    """Return how the widest group with these (size, stride) spreads; groups start anywhere that the layout lets them.
+
+    >>> reach(((8, 8),), 8, 8, 64)
+    Reach(n_ranks=8, n_hosts=8, ranks_per_host=1, n_domains=8, ranks_per_domain=1)
+    """
+    inside = np.sort(_offsets(strides))
+    period = int(np.lcm(per_host, per_domain))
+    starts = np.arange(0, max(1, min(period, n_ranks - int(inside[-1]))))
+    if (
+        len(strides) == 1 and strides[0][1] > 0
+    ):  # starts that are multiples of the group's own extent, or inside a stride
+        size, stride = strides[0]
+        starts = starts[starts // stride % size == 0]
+    widest = (0, 0, 0, 0)
+    for start in np.unique(np.concatenate([starts[:: max(1, len(starts) // 8)], starts[-1:]])):
+        hosts, in_hosts = np.unique((inside + start) // per_host, return_counts=True)
+        domains, in_domains = np.unique((inside + start) // per_domain, return_counts=True)
+        widest = max(widest, (len(domains), len(hosts), int(in_domains.max()), int(in_hosts.max())))
+    n = len(inside)
+    return Reach(n, widest[1], -(-n // widest[1]), widest[0], -(-n // widest[0]))
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(system: System, per_domain_as_host: bool) -> System:
+    """The system as groups see it that all talk at once: GPUs share cards; with `per_domain_as_host`, a domain is one host."""
+    up = system
+    if per_domain_as_host and system.hosts_per_domain > 1:
+        out, k = system.scale_out, system.hosts_per_domain
+        up = replace(
+            system,
+            gpus_per_host=system.gpus_per_domain,
+            hosts_per_domain=1,
+            hosts=max(1, system.hosts // k),
+            scale_out=out and replace(out, nics_per_host=out.nics_per_host * k),
+        )
+    out = up.scale_out
+    if out is not None and out.nics_per_host < up.gpus_per_host:
+        total_Bps = out.nics_per_host * out.bandwidth_Bps
+        up = replace(
+            up, scale_out=replace(out, nics_per_host=up.gpus_per_host, bandwidth_Bps=total_Bps / up.gpus_per_host)
+        )
+    return up
+
+
+def view(system: System, at: Reach) -> tuple[System, int, int]:
+    """Return (system, ranks, hosts) to ask `timing.tuning.predict` about one group of a kind, when all of the kind talk at once.
+
+    Cards that fewer than the GPUs of a host are shared equally. Groups with a few ranks in each of several NVLink
+    domains are placed by domains.
+
+    >>> [view(load("dgx-h100"), reach(((8, stride),), 8, 8, 64))[2] for stride in (1, 8)]
+    [1, 8]
+    """
+    if at.n_domains == 1:
+        hosts = min(at.n_hosts, system.hosts_per_domain, at.n_ranks)
+        return _shared(system, False), at.n_ranks, max(hosts, -(-at.n_ranks // system.gpus_per_host))
+    if system.hosts_per_domain == 1:
+        return _shared(system, False), at.n_ranks, max(at.n_hosts, -(-at.n_ranks // system.gpus_per_host))
+    hosts = at.n_domains * system.hosts_per_domain
+    if at.n_ranks >= hosts and hosts <= system.hosts:
+        return _shared(system, False), at.n_ranks, hosts
+    return _shared(system, True), at.n_ranks, max(at.n_domains, -(-at.n_ranks // system.gpus_per_domain))
+
+
+def check_room(n_ranks: int, system: System) -> None:
+    """Refuse more ranks than the system has, and several domains where no network joins them.
+
+    >>> check_room(64, load("dgx-h100"))
+    """
+    if n_ranks > system.n_max:
+        raise CourseError(
+            _("{n} GPUs are more than {name} has: {hosts} hosts of {g}, {most} in all. Use at most {most}.").format(
+                n=n_ranks, name=system.name, hosts=system.hosts, g=system.gpus_per_host, most=system.n_max
+            )
+        )
+    if system.scale_out is None and n_ranks > system.gpus_per_domain:
+        raise CourseError(
+            _("{name} has no network: the {n} GPUs of this plan do not fit its {most}. Use at most {most}.").format(
+                name=system.name, n=n_ranks, most=system.gpus_per_domain
+            )
+        )
+
+
+def spans(layout: Layout, system: "System | str") -> tuple[Span, ...]:
+    """Return, for every kind of group with more than one rank, what its traffic crosses on a system.
+
+    Raises CourseError where the ranks do not fit the system.
+
+    >>> [(s.axis, s.n_ranks, s.crosses) for s in spans(Layout(tensor=8, pipeline=8, data=16), "dgx-a100")]
+    [('tensor', 8, 'host'), ('pipeline', 8, 'network'), ('data', 16, 'network')]
+    """
+    place, n = load(system), layout.n_ranks
+    check_room(n, place)
+    per_domain = used_per_domain(place, n)
+    found = []
+    for axis in GROUPS:
+        if axis.startswith("expert") and layout.expert * layout.expert_tensor == 1:
+            continue  # no experts are spread: their replicas are those of the rest
+        if axis == "gradient" and layout.context == 1:
+            continue  # the same ranks as "data"
+        strides = layout.strides(axis)
+        at = reach(strides, place.gpus_per_host, per_domain, n)
+        if at.n_ranks == 1:
+            continue
+        up, out = place.scale_up, _shared(place, False).scale_out
+        crosses = "host" if at.n_hosts == 1 else "domain" if at.n_domains == 1 else "network"
+        rate_Bps = up.bandwidth_Bps if crosses != "network" else out.bandwidth_Bps / out.oversubscription
+        words = {
+            "host": _("{kind} inside a host").format(kind=up.kind),
+            "domain": _("{kind} of a domain of {n} GPUs").format(kind=up.kind, n=place.gpus_per_domain),
+            "network": _("network, {k} ranks in each of {d} domains").format(k=at.ranks_per_domain, d=at.n_domains),
+        }
+        found.append(
+            Span(
+                axis,
+                at.n_ranks,
+                n // at.n_ranks,
+                at.n_hosts,
+                at.ranks_per_host,
+                at.n_domains,
+                at.ranks_per_domain,
+                crosses,
+                words[crosses],
+                rate_Bps,
+            )
+        )
+    return tuple(found)
+
+
+def data_of(gpus: int, tensor: int, pipeline: int, context: int = 1) -> int:
+    """Return the replicas that `gpus` hold, or raise a CourseError with the nearest legal plans.
+
+    >>> data_of(1024, 8, 8)
+    16
+    >>> data_of(1000, 8, 8)
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: 1000 GPUs do not divide into tensor 8 × pipeline 8 × context 1 = 64 ranks. The nearest: 960 or 1024 GPUs, or pipeline 5 or 25 (tensor 8, context 1).
+    """
+    gpus = whole("gpus", gpus, at_least=1)
+    t, p, c = (
+        whole(name, n, at_least=1) for name, n in (("tensor", tensor), ("pipeline", pipeline), ("context", context))
+    )
+    one = t * p * c
+    if gpus % one == 0:
+        return gpus // one
+    low = gpus // one * one
+    counts = _(" or ").join(str(n) for n in (low, low + one) if n)
+    said = _(
+        "{gpus} GPUs do not divide into tensor {t} × pipeline {p} × context {c} = {one} ranks. The nearest: {counts} GPUs"
+    )
+    text = said.format(gpus=gpus, t=t, p=p, c=c, one=one, counts=counts)
+    if gpus % (t * c) == 0:
+        near = _(" or ").join(str(n) for n in sorted(nearest(gpus // (t * c), p)))
+        text += _(", or pipeline {near} (tensor {t}, context {c})").format(near=near, t=t, c=c)
+    else:
+        near = _(" or ").join(str(n) for n in sorted(nearest(gpus, t)))
+        text += _(", or tensor {near}").format(near=near)
+    raise CourseError(text + ".")
