@@ -1,0 +1,293 @@
+"""Tables of nccl-tests and rccl-tests: every format since 2019, several jobs in one log, debug lines in between."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.comm.meaning import canonical_op
+from course_lib.machine.gpunames import known_gpu
+from course_lib.machine.ncclfacts import Fact, FactReader
+from course_lib.machine.ncclrow import TYPE, Columns, Half, Row, columns_of, cut, parse
+from course_lib.machine.ranks import op_and_ranks
+from course_lib.machine.text import Damage, Damages, Line, lines
+
+MOST_ROWS = 20_000  # kept of one log; more are counted
+MOST_JOBS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One rank's GPU: hosts are numbered in the order they appear, `gpu` is a known model or None."""
+
+    rank: int
+    host: int
+    device: int
+    bus: str
+    gpu: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of one collective. `op` None: unknown, `ops` lists what fits; `n_ranks` None: unknown, `ranks_range` what fits."""
+
+    op: str | None
+    ops: tuple[str, ...]
+    rows: tuple[Row, ...]
+    devices: tuple[Device, ...]
+    n_ranks: int | None
+    ranks_range: tuple[int, int] | None
+    n_hosts: int | None
+    average_Bps: float | None
+    out_of_bounds: int | None
+    size_range: tuple[int, int] | None
+    validated: bool | None
+    finished: bool
+    headers: int
+    tag: str
+    line: int
+    unit_trouble: str = ""
+    contradicts: tuple[str, ...] = ()
+
+    @property
+    def wrong(self) -> int:
+        """Wrong elements in all rows, out of place and in place."""
+        return sum(half.wrong or 0 for row in self.rows for half in (row.out, row.inplace))
+
+    def sweep(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (sizes, times) out of place, sizes above 0 in rising order, repeats by their median."""
+        times: dict[int, list[float]] = {}
+        for row in self.rows:
+            if row.size_B > 0 and row.out.time_s:
+                times.setdefault(row.size_B, []).append(row.out.time_s)
+        sizes = sorted(times)
+        return np.array(sizes, float), np.array([float(np.median(times[size])) for size in sizes])
+
+
+@dataclass(frozen=True, slots=True)
+class NcclLog:
+    """All jobs of a log, the facts of its debug lines, and what was damaged or left out."""
+
+    jobs: tuple[Job, ...]
+    facts: tuple[Fact, ...]
+    damaged: tuple[Damage, ...]
+    n_damaged: int
+    n_rows: int
+    unknown: tuple[str, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows of all jobs."""
+        return tuple(row for job in self.jobs for row in job.rows)
+
+
+_RANK = re.compile(
+    r"\bRank\s+(\d{1,6})\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d{1,3})\s+\[([0-9a-fA-Fx:.]{1,20})\]\s*(.*)"
+)
+_BYTES = re.compile(r"minBytes\s+(\d{1,19})\s+maxBytes\s+(\d{1,19})")
+_VALIDATION = re.compile(r"validation:\s*(\d)")
+_NAME = re.compile(r"Collective test starting:\s*(\w+?)_perf|(?:^|[\s/])(\w+?)_perf(?:_mpi)?(?:\s|$)")
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+)")
+_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)?")
+_UNITS = re.compile(r"\(([munµ]?s)\)|\(([KMGT]i?[Bb](?:it)?/s)\)")
+_GATE = re.compile(r"#|\d\s+[a-z]|_perf|Bytes|Rank |bandwidth|Collective")
+
+
+class _Open:
+    """A job while it is being read."""
+
+    def __init__(self, tag: str, line: int):
+        self.tag, self.line = tag, line
+        self.name: str | None = None
+        self.rows: list[Row] = []
+        self.devices: dict[int, tuple] = {}
+        self.repeated_ranks = 0
+        self.columns = Columns()
+        self.headers = self.blanks = 0
+        self.average = self.bounds = self.sizes = self.validated = None
+        self.trouble = ""
+
+    def used(self) -> bool:
+        return bool(self.rows or self.trouble)
+
+
+class NcclReader:
+    """Collects jobs line by line; `done` returns the log."""
+
+    def __init__(self):
+        self.facts = FactReader()
+        self.damage = Damages()
+        self.open: dict[str, _Open] = {}
+        self.closed: list[_Open] = []
+        self.n_rows = self.lost_jobs = 0
+        self.hosts: dict[str, int] = {}
+        self.seen_header = False
+
+    def _job(self, line: Line) -> _Open:
+        return self.open.setdefault(line.tag, _Open(line.tag, line.number)) if len(self.open) < MOST_JOBS else next(
+            iter(self.open.values())
+        )
+
+    def _next(self, line: Line) -> _Open:
+        old = self.open.pop(line.tag, None)
+        if old and old.used():
+            if len(self.closed) < MOST_JOBS:
+                self.closed.append(old)
+            else:
+                self.lost_jobs += 1
+        fresh = self._job(line)
+        if old:
+            fresh.columns, fresh.name = old.columns, None
+            if not old.used():
+                fresh.name, fresh.devices, fresh.sizes, fresh.validated = old.name, old.devices, old.sizes, old.validated
+        return fresh
+
+    def feed(self, line: Line) -> None:
+        """Take one line."""
+        text = line.text
+        is_log = self.facts.feed(text, line.number)
+        if TYPE.search(text):
+            self._rows(line)
+            return
+        if is_log or not _GATE.search(text):
+            return
+        if "algbw" in text and "busbw" in text:
+            job = self._job(line)
+            if job.rows:
+                job = self._next(line)
+            job.columns, self.seen_header = columns_of(text), True
+            job.headers += 1
+        elif "(us)" in text or "(B)" in text or "(elements)" in text or ("s)" in text and text.lstrip().startswith("#") and self.seen_header):
+            self._units(text, line)
+        elif "Rank" in text and (found := _RANK.search(text)):
+            job = self._job(line)
+            if job.rows:
+                job = self._next(line)
+            self._device(job, *found.groups())
+        elif "minBytes" in text and (found := _BYTES.search(text)):
+            job = self._job(line)
+            if job.used():
+                job = self._next(line)
+            job.sizes = (int(found.group(1)), int(found.group(2)))
+            checked = _VALIDATION.search(text)
+            job.validated = None if checked is None else checked.group(1) != "0"
+        elif "bandwidth" in text and (found := _AVERAGE.search(text)):
+            self._job(line).average = float(found.group(1)) * 1e9 if found.group(1).count(".") < 2 else None
+            self._next(line)
+        elif "bounds" in text and (found := _BOUNDS.search(text)):
+            self._job(line).bounds = int(found.group(1)) or (1 if found.group(2) == "FAILED" else 0)
+        elif "_perf" in text and (found := _NAME.search(text)) and "concluded" not in text:
+            job = self._job(line)
+            if job.used():
+                job = self._next(line)
+            try:
+                job.name = canonical_op(found.group(1) or found.group(2))
+            except CourseError:
+                pass
+
+    def _device(self, job: _Open, rank: str, host: str, device: str, bus: str, rest: str) -> None:
+        number = self.hosts.setdefault(host, len(self.hosts)) if len(self.hosts) < 1 << 16 else 0
+        if int(rank) in job.devices:
+            job.repeated_ranks += 1
+        elif len(job.devices) < 1 << 17:
+            job.devices[int(rank)] = Device(int(rank), number, int(device), bus.lower(), known_gpu(rest))
+
+    def _units(self, text: str, line: Line) -> None:
+        job = self._job(line)
+        for time, rate in _UNITS.findall(text):
+            if time and time != "us":
+                job.trouble = _("the header gives times in {unit}; nccl-tests prints microseconds (us)").format(unit=time)
+            if rate and rate != "GB/s":
+                job.trouble = _("the header gives rates in {unit}; nccl-tests prints GB/s").format(unit=rate)
+
+    def _rows(self, line: Line) -> None:
+        for start, rest in cut(line.text):
+            job = self._job(line)
+            row, why = parse(start, rest, line.number, job.columns)
+            if why == "milliseconds":
+                job.trouble = _("size over time is a thousand times the printed bandwidth: times look like milliseconds")
+            elif row is None:
+                self.damage.add(line.number, why)
+            else:
+                self.n_rows += 1
+                if self.n_rows <= MOST_ROWS:
+                    job.rows.append(row)
+
+    def done(self) -> NcclLog | None:
+        """Return the log, or None where nothing of it was found."""
+        facts = self.facts.done()
+        made = [*self.closed, *(job for job in self.open.values() if job.used())]
+        made.sort(key=lambda job: job.line)
+        if not made and not self.damage.count and not facts and not self.seen_header:
+            return None
+        unknown = []
+        if self.n_rows > MOST_ROWS:
+            text = _("{n} rows after the first {most} were counted, not kept")
+            unknown.append(text.format(n=self.n_rows - MOST_ROWS, most=MOST_ROWS))
+        jobs = tuple(self._job_record(job, facts) for job in made)
+        return NcclLog(jobs, facts, tuple(self.damage.kept), self.damage.count, self.n_rows, tuple(unknown))
+
+    def _job_record(self, job: _Open, facts: tuple[Fact, ...]) -> Job:
+        sizes = {int(f.value) for f in facts if f.code == "communicator size"}
+        said = next(iter(sizes)) if len(sizes) == 1 else None
+        blank = bool(job.columns.redop) and all(row.redop is None for row in job.rows)
+        found = op_and_ranks(job.name, job.rows, len(job.devices) or None, said, blank)
+        hosts = {d.host for d in job.devices.values()}
+        whole = job.devices and found.n_ranks == len(job.devices)
+        return Job(
+            found.op,
+            found.ops,
+            tuple(job.rows),
+            tuple(job.devices[r] for r in sorted(job.devices)),
+            found.n_ranks,
+            found.ranks_range,
+            len(hosts) if whole else None,
+            job.average,
+            job.bounds,
+            job.sizes,
+            job.validated,
+            job.average is not None or job.bounds is not None,
+            job.headers,
+            job.tag,
+            job.line,
+            job.trouble,
+            found.contradicts,
+        )
+
+
+def read(source) -> NcclLog | None:
+    """Read every job of a log (see `text.raw_lines` for sources); None where nothing of nccl-tests is in it.
+
+    >>> log = read("1048576 262144 float sum -1 50.00 20.97 36.70 0 50.10 20.93 36.63 0\\n")
+    >>> job = log.jobs[0]
+    >>> job.op, job.n_ranks, job.rows[0].out.busbw_Bps
+    ('all_reduce', 8, 36700000000.0)
+    """
+    from course_lib.machine.recognise import read as recognised
+
+    return recognised(source).nccl if not isinstance(source, _Lines) else None
+
+
+class _Lines(tuple):
+    """Marks cleaned lines."""
+
+
+def repeated_sizes(job: Job) -> str:
+    """Say how the sizes of a job repeat: "" (they do not), "cycles" (whole sweeps again), "mixed" (as when several jobs print at once).
+
+    >>> repeated_sizes(read("1048576 262144 float sum -1 50.00 20.97 36.70 0 50.10 20.93 36.63 0\\n").jobs[0])
+    ''
+    """
+    sizes = [(row.type, row.redop, row.root, row.size_B) for row in job.rows if row.size_B >= 1 << 16]
+    most = Counter(sizes).most_common(1)
+    if not most or most[0][1] == 1:
+        return ""
+    distinct = list(dict.fromkeys(sizes))
+    cycle = all(size == distinct[k % len(distinct)] for k, size in enumerate(sizes))
+    return "cycles" if cycle else "mixed"
+
+
+__all__ = ["Device", "Half", "Job", "NcclLog", "NcclReader", "Row", "lines", "read", "repeated_sizes"]
