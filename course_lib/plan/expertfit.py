@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from course_lib.plan import experts, expertruns
+from course_lib.plan import expertruns, experts
 from course_lib.plan.expertconstants import PATH, PHASES
 from course_lib.timing.system import load
 
@@ -49,7 +49,10 @@ def _fit(phase: str) -> list[dict]:
     old = [r for r in fitted if r.way == "throughput"]
     moved = [r.tokens * _inside(r.shape, r.n_ranks, phase) / r.sms for r in old]
     old_launch_s, per = line(moved, seen(old))
-    rates = {(r["system"], int(r["n_ranks"]), int(r["sms"])): float(r[f"{phase}_GBps"]) for r in expertruns._rows("expert_rates.csv")}
+    rates = {
+        (r["system"], int(r["n_ranks"]), int(r["sms"])): float(r[f"{phase}_GBps"])
+        for r in expertruns._rows("expert_rates.csv")
+    }
     away = 7 / 8  # of eight ranks' copies, what leaves the GPU
     cap = rates["dgx-b200", 8, 64] * away / 900
     per_sm = rates["dgx-b200", 8, 24] * away / 24
@@ -64,7 +67,9 @@ def _fit(phase: str) -> list[dict]:
 
 def _inside(shape, n: int, phase: str) -> float:
     """Bytes that leave a GPU for each token, one copy for each other GPU with work for it."""
-    return float(experts.visits(shape.n_experts, shape.n_active, n)) * (1 - 1 / n) * experts.token_B(shape.hidden, phase)
+    return (
+        float(experts.visits(shape.n_experts, shape.n_active, n)) * (1 - 1 / n) * experts.token_B(shape.hidden, phase)
+    )
 
 
 def fit() -> list[dict]:

@@ -44,7 +44,7 @@ class Run:
 
     @property
     def part(self) -> str:
-        """"fitted" if the constants saw it, else "judging"."""
+        """ "fitted" if the constants saw it, else "judging"."""
         if self.system == "dgx-b200":
             return "fitted" if self.n_experts == 256 else "judging"
         return "fitted" if self.system == "hgx-h800" and self.n_ranks in FITTED_RANKS else "judging"
@@ -136,7 +136,9 @@ def compare(chosen: Sequence[Run], phase: str, title: str = "") -> Compared:
         way = "throughput-v1" if r.way == "throughput" else r.way
         more = {"shape": r.shape, "n_hosts": r.n_hosts}
         measured.append(getattr(r, f"{phase}_s"))
-        modelled.append(experts.exchange(r.tokens, r.system, r.n_ranks, phase, way=way, sms=max(r.sms, 1), **more).time_s)
+        modelled.append(
+            experts.exchange(r.tokens, r.system, r.n_ranks, phase, way=way, sms=max(r.sms, 1), **more).time_s
+        )
         library.append(experts.exchange(r.tokens, r.system, r.n_ranks, phase, way="library", **more).time_s)
     return Compared(
         title=title,
@@ -187,6 +189,15 @@ def rates() -> list[Rate]:
                 int(r["tokens"]), r["system"], n, phase, shape=shape, way="throughput", sms=int(r["sms"])
             ).time_s
             found.append(
-                Rate(r["system"], n, int(r["sms"]), r["link"], phase, float(r[f"{phase}_GBps"]) * 1e9, moved_B / time_s, r["source"])
+                Rate(
+                    r["system"],
+                    n,
+                    int(r["sms"]),
+                    r["link"],
+                    phase,
+                    float(r[f"{phase}_GBps"]) * 1e9,
+                    moved_B / time_s,
+                    r["source"],
+                )
             )
     return found
