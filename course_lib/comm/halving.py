@@ -33,9 +33,12 @@ class _Workers:
         """All workers with a partner at `distance`: give away the partner's half, or everything collected so far."""
         w = np.arange(self.p)
         partner = w ^ distance
-        half = (partner if halving else w) // distance * distance
+        half = (partner if halving else w) & -distance
+        if not self.folded.size or self.chunks == self.p:  # worker w has chunk w
+            dst = self.rank[partner] if self.folded.size else partner
+            return Step(self.rank, dst, half, halving, distance)
         begin, end = self.begin[half], self.begin[half + distance]
-        return Step(self.rank[w], self.rank[partner], begin, halving, end - begin)
+        return Step(self.rank, self.rank[partner], begin, halving, end - begin)
 
     def distances(self) -> list[int]:
         return [self.p >> (i + 1) for i in range(self.p.bit_length() - 1)]

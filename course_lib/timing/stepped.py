@@ -9,8 +9,10 @@ from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.comm.meaning import buffers_B
 from course_lib.comm.schedule import Schedule, Step
-from course_lib.fabric.routes import Routes, routes
-from course_lib.fabric.topology import Topology, link_name
+from course_lib.fabric.bundles import Bundles, bundles, ways
+from course_lib.fabric.routes import routes
+from course_lib.fabric.topology import Topology, ends, link_name
+from course_lib.timing.filling import OnBundles, OnLinks
 
 MAX_SPANS = 20_000  # changes of the active transfers that are priced before a schedule is left to its closed form
 
@@ -97,16 +99,19 @@ def stepped(
         raise CourseError(
             _("placement holds {n} vertices; the schedule has {m} nodes.").format(n=where.size, m=schedule.n_nodes)
         )
+    where = ends(topology, "placement", where)
     ranks = where[: schedule.n_ranks]
-    if len(np.unique(ranks)) < len(ranks):
+    if int(np.bincount(ranks).max()) > 1:
         raise CourseError(_("placement puts two ranks on one vertex; every rank has a GPU of its own."))
     unit_B = float(buffers_B(schedule.op, 1.0, schedule.n_ranks)) / schedule.chunks
+    where = None if np.array_equal(where, np.arange(len(where))) else where
+    wires = bundles(topology) if choice == "adaptive" else None
     spans: list[tuple] = []
     priced: list[tuple[Step, list[tuple]]] = []
     for number, step in enumerate(schedule.steps):
         if len(step):
             known = next((found for other, found in priced if _alike(step, other)), None)
-            found = _price(step, number, topology, where, unit_B, choice, seed) if known is None else known
+            found = _price(step, number, topology, where, unit_B, choice, seed, wires) if known is None else known
             priced.append((step, found))
             spans += [(number, *span) for span in found]
     columns = list(zip(*spans, strict=True)) if spans else [()] * 6
@@ -121,78 +126,15 @@ def stepped(
 
 def _alike(a: Step, b: Step) -> bool:
     """Whether two steps put the same bytes on the same ways at the same repeats, whichever chunks they are."""
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("src", "dst", "width", "first", "count"))
+    pairs = [(getattr(a, name), getattr(b, name)) for name in ("dst", "width", "first", "count", "src")]
+    return all(len(x) == len(y) and x[0] == y[0] and x[-1] == y[-1] for x, y in pairs) and all(
+        np.array_equal(x, y) for x, y in pairs
+    )
 
 
-class _Changing:
-    """Loads of all links while transfers come and go; knows the fullest link and the longest way after every change.
-
-    The fullest of 1,024 links at a time is kept, so that a change costs what it touches and not all links.
-    """
-
-    BITS = 10
-    SPARSE = 64  # fewer than one transfer for so many links: sums are made by sorting, not by a table of all links
-
-    def __init__(self, topology: Topology, paths: Routes, weight, away) -> None:
-        self.start, self.first, self.count, self.away = paths.start, paths.first, paths.count, away
-        self.part = np.repeat(weight, np.diff(paths.start)) * paths.share
-        blocks = (topology.n_links >> self.BITS) + 1
-        self.inverse = 1 / topology.bandwidth_Bps
-        self.load = np.zeros(topology.n_links)
-        self.second = np.zeros((blocks, 1 << self.BITS))
-        self.top = np.zeros(blocks)
-        self.latencies, self.which = np.unique(paths.latency_s, return_inverse=True)
-        self.active = np.zeros(len(self.latencies), np.int64)
-        self.crossing = 0
-
-    def bytes_of(self, some: slice | NDArray) -> tuple[NDArray, NDArray]:
-        """Return (links, bytes per byte of message) of transfers, a slice of them or their numbers; a link may come twice."""
-        if isinstance(some, slice):
-            runs: slice | NDArray = slice(self.start[some.start], self.start[some.stop])
-        else:
-            length = np.diff(self.start)[some]
-            before = np.cumsum(length) - length
-            runs = np.arange(length.sum()) + np.repeat(self.start[some] - before, length)
-        first, count, part = self.first[runs], self.count[runs], self.part[runs]
-        links, loads = [np.zeros(0, np.int64)], [np.zeros(0)]  # a way from a vertex to itself has no links
-        for width in np.flatnonzero(np.bincount(count)):
-            # Wide runs begin at few places: each place is summed once, then laid over its links.
-            mine = count == width
-            places, lump = self._summed(first[mine], part[mine])
-            links.append((places[:, None] + np.arange(width)).ravel())
-            loads.append(np.repeat(lump, width))
-        return np.concatenate(links), np.concatenate(loads)
-
-    def _summed(self, first: NDArray, part: NDArray) -> tuple[NDArray, NDArray]:
-        if len(first) * self.SPARSE > len(self.load):
-            lump = np.bincount(first, part)
-            places = np.flatnonzero(lump)
-            return places, lump[places]
-        places, which = np.unique(first, return_inverse=True)
-        return places, np.bincount(which, part, len(places))
-
-    def change(self, some: slice | NDArray, loads: tuple[NDArray, NDArray], sign: int) -> None:
-        """Add transfers with their `bytes_of` (sign 1), or take them away (−1)."""
-        self.active += sign * np.bincount(self.which[some], minlength=len(self.active))
-        self.crossing += sign * int(np.count_nonzero(self.away[some]))
-        links, part = loads
-        np.add.at(self.load, links, sign * part)
-        self.second.reshape(-1)[links] = self.load[links] * self.inverse[links]
-        blocks = np.flatnonzero(np.bincount(links >> self.BITS, minlength=len(self.top)))
-        self.top[blocks] = self.second[blocks].max(axis=1)
-
-    def span(self) -> tuple[float, float, int, bool]:
-        """Return (longest latency, seconds per byte on the fullest link, that link, whether anything leaves its host)."""
-        active = np.flatnonzero(self.active)
-        if not active.size:
-            return 0.0, 0.0, 0, False
-        block = int(np.argmax(self.top))
-        inner = int(np.argmax(self.second[block]))
-        second = float(self.second[block, inner])
-        return float(self.latencies[active[-1]]), second, (block << self.BITS) + inner, self.crossing > 0
-
-
-def _price(step: Step, number: int, topology: Topology, where, unit_B: float, choice: str, seed: int) -> list[tuple]:
+def _price(
+    step: Step, number: int, topology: Topology, where, unit_B: float, choice: str, seed: int, wires: Bundles | None
+) -> list[tuple]:
     """Spans (repeats, latency, seconds per byte, link, crosses) of one step."""
     begins, ends = np.bincount(step.first), np.bincount(step.first + step.count)
     marks = np.union1d(np.flatnonzero(begins), np.flatnonzero(ends))
@@ -203,27 +145,35 @@ def _price(step: Step, number: int, topology: Topology, where, unit_B: float, ch
                 i=number, n=len(marks)
             )
         )
-    order = np.argsort(step.first, kind="stable")
-    src, dst, begin, count = where[step.src[order]], where[step.dst[order]], step.first[order], step.count[order]
-    end = begin + count
-    paths = routes(topology, src, dst, choice, seed)
-    now = _Changing(topology, paths, step.width[order] * unit_B, topology.host[src] != topology.host[dst])
+    if int(step.first.max()):
+        order = np.argsort(_short(step.first), kind="stable")
+        src, dst, begin, count, width = (x[order] for x in (step.src, step.dst, step.first, step.count, step.width))
+    else:
+        src, dst, begin, count, width = step.src, step.dst, step.first, step.count, step.width
+    src, dst = (src, dst) if where is None else (where[src], where[dst])
+    end, weight = begin + count, width * unit_B
+    found = None if wires is None else ways(wires, src, dst, weight)
+    if found is None:
+        now = OnLinks(
+            topology, routes(topology, src, dst, choice, seed), weight, topology.host[src] != topology.host[dst]
+        )
+    else:
+        now = OnBundles(found)
     alike = bool((count == count[0]).all())  # then transfers end in the order they began
     leaving = None if alike else np.argsort(end, kind="stable")
     in_upto = np.searchsorted(begin, marks, side="right")
     out_upto = np.searchsorted(end if alike else end[leaving], marks, side="right")
     spans, was_in, was_out = [], 0, 0
-    begun: dict[int, tuple] = {}  # what began together ends together where all go on equally long
     for i, mark in enumerate(marks[:-1]):
         if out_upto[i] > was_out:
-            some = slice(was_out, out_upto[i]) if alike else leaving[was_out : out_upto[i]]
-            now.change(some, begun.pop(int(was_out)) if alike else now.bytes_of(some), -1)
+            now.leave(slice(was_out, out_upto[i]) if alike else leaving[was_out : out_upto[i]])
         if in_upto[i] > was_in:
-            some = slice(was_in, in_upto[i])
-            loads = now.bytes_of(some)
-            now.change(some, loads, 1)
-            if alike:
-                begun[int(was_in)] = loads
+            now.enter(slice(was_in, in_upto[i]))
         was_in, was_out = in_upto[i], out_upto[i]
         spans.append((int(marks[i + 1] - mark), *now.span()))
     return spans
+
+
+def _short(first: NDArray) -> NDArray:
+    """Return the same numbers in 16 bits where they fit: these sort by counting."""
+    return first.astype(np.uint16) if int(first.max()) < 1 << 16 else first
