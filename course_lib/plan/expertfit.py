@@ -7,6 +7,7 @@ runs marked "fitted" in `plan.expertruns`. What published rates say (no launch i
 import csv
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -81,9 +82,14 @@ def fit() -> list[dict]:
     return [row for phase in PHASES for row in _fit(phase)]
 
 
-def write() -> None:
-    """Write the table of the package."""
-    with open(PATH, "w", encoding="utf-8", newline="") as file:
+def write(path: Path = PATH) -> None:
+    """Write the table of the package, or another file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "constants.csv")
+    """
+    with open(path, "w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
         table.writerows({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in fit())

@@ -1,4 +1,4 @@
-"""One layer of experts at every expert-parallel degree: what each GPU computes, what it waits for, and the largest degree in time."""
+"""One layer of experts at every expert-parallel degree: computing, waiting, and the largest degree that keeps a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Published runs of expert exchanges beside the model: dispatch and combine times, logical rates, and which rows the fit saw."""
+"""Published runs of expert exchanges beside the model: dispatch and combine times, rates, and which rows the fit saw."""
 
 import csv
 import functools

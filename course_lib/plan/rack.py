@@ -1,4 +1,4 @@
-"""Where a GPU sits and who fails with it: hosts, trays, scale-up domains, and what is left of jobs when one of them is lost.
+"""Where a GPU sits and who fails with it: hosts, trays, scale-up domains, and what is left of jobs after a loss.
 
 A tray of a rack is one host (one operating system) of several GPUs; a domain is the hosts that share one scale-up fabric. In a box
 of eight, host and domain are the same. GPUs are numbered from 0 in the order of hosts.

@@ -1,4 +1,4 @@
-"""Serving a model: the time of a decoding step and of reading a prompt, from compute, memory and communication, each named.
+"""Serving a model: the time of a decoding step and of reading a prompt: compute, memory, communication, each named.
 
 A decoding step is a roofline of every kind of layer (the longer of FLOP over peak and bytes over HBM) plus the collectives that
 the layout asks for, priced by `timing.tuning.predict` and `plan.experts`. Validity: requests evenly spread, experts evenly
