@@ -11,6 +11,7 @@ from course_lib.base.language import _
 COMMANDS = {
     "bundle": "make the archive for a class: the course without solutions, instructor pages and tests",
     "check": "run an exercise in a clean kernel and say what would be marked",
+    "gate": "check a design against targets: what is met, what stops, who decides",
     "lab": "open the course in JupyterLab",
     "predict": "predict the time of a collective on a system",
     "progress": "list questions, verdicts and points of this learner",
