@@ -1,0 +1,1 @@
+"""What runs inside the sandbox, beside the learner's code. It knows no question, no answer and no secret."""

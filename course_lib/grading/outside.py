@@ -1,0 +1,345 @@
+"""A kernel seen from outside: requests go in, plain data comes back, and whatever it does it ends in time."""
+
+import json
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.base.scale import say_bytes
+from course_lib.comm import requests
+from course_lib.grading import probe, wire
+from course_lib.grading.question import Case, Question
+
+MOST_FRAME = 16_000_000
+MOST_TALK = 200_000_000  # bytes that one kernel may send in all
+GRACE_S = 4.0  # after its time is up, a cell has this long to notice
+LOOK_S = 0.05  # how often memory is looked at
+STATES = (probe.ABSENT, probe.UNTOUCHED, probe.VALUE, probe.FAILED, probe.SLOW, probe.REFUSED)
+
+
+class Ended(Exception):
+    """The kernel is gone. `why` is a sentence for the learner; `kind` is "died", "time", "memory" or "flood"."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind, self.why = kind, why
+
+
+class Kernel:
+    """One hand-in's kernel. `numbers(name, learner)` answers its requests for a question's numbers."""
+
+    def __init__(
+        self, end: socket.socket, limits: Any, root_pid: int, reap: Callable[[float], int], reason: Callable[[], str]
+    ) -> None:
+        self._end, self.limits, self._root, self._reap, self._reason = end, limits, root_pid, reap, reason
+        self._talk = self._turn = 0
+        self._ended: Ended | None = None
+        self._buffer = bytearray()
+        self.touched: frozenset[str] = frozenset()
+        self.numbers: Callable[[str, str], Mapping[str, Any]] = _no_numbers
+        self._end.setblocking(False)
+        self._until = time.monotonic() + 60
+        if (first := self._receive(time.monotonic() + 30)).get("op") != "ready":
+            self.close()
+            raise CourseError(_("The sandbox could not be set up: {why}").format(why=first.get("why", "?")))
+
+    # cells --------------------------------------------------------------------------------------------------------
+
+    def run(self, source: str, seconds: float) -> dict[str, Any]:
+        """Run one cell; return {"outputs", "error", "late", "cut", "count"}. Raises Ended."""
+        reply = self._request({"op": "run", "source": source, "seconds": seconds}, seconds + GRACE_S)
+        outputs = reply.get("outputs")
+        error = reply.get("error")
+        return {
+            "outputs": [item for item in outputs if isinstance(item, dict)] if isinstance(outputs, list) else [],
+            "error": error if isinstance(error, dict) else None,
+            "late": reply.get("late") is True,
+            "cut": reply.get("cut") is True,
+            "count": reply.get("count") if type(reply.get("count")) is int else None,
+        }
+
+    # questions ----------------------------------------------------------------------------------------------------
+
+    def value(self, name: str) -> probe.Reply:
+        """Return the variable's value as it is now."""
+        reply = self._request({"op": "value", "name": name}, 20.0)
+        return _replies(reply, 1)[0]
+
+    def ask(self, question: Question, cases: Sequence[Case]) -> list[probe.Reply]:
+        """Return the answers to `cases`, one each. Raises Ended."""
+        if question.kind == "value":
+            return [self.value(question.answer)]
+        inputs = [tuple(case.inputs.values()) for case in cases]
+        if question.driver is not None:
+            return self._driven(question, inputs)
+        message = {"op": "function", "name": question.answer, "inputs": wire.encode(inputs, MOST_FRAME // 2)}
+        seconds = question.seconds
+        return _replies(self._request(message | {"seconds": seconds}, seconds + GRACE_S), len(cases))
+
+    def _driven(self, question: Question, inputs: Sequence[Sequence[Any]]) -> list[probe.Reply]:
+        """Play the driver here, in the grader's process; only the learner's function runs inside."""
+        kind = self._request({"op": "kind", "name": question.answer}, 20.0).get("kind")
+        name = f"`{question.answer}`"
+        if kind == "absent":
+            why = _("There is no {name} yet. Run the cell above this one.").format(name=name)
+            return [probe.Reply(probe.ABSENT, why=why)] * len(inputs)
+        if kind == "none":
+            return [probe.Reply(probe.UNTOUCHED)] * len(inputs)
+        if kind != "callable":
+            why = _("{name} is {kind}; a function is expected.").format(name=name, kind=str(kind)[:80])
+            return [probe.Reply(probe.REFUSED, why=why)] * len(inputs)
+        remote = _Remote(self, question.answer, time.monotonic() + question.seconds)
+        replies: list[probe.Reply] = []
+        for arguments in inputs:
+            reply = _played(question, remote, arguments)
+            replies.append(reply)
+            if reply.state == probe.SLOW:
+                replies += [reply] * (len(inputs) - len(replies))
+                break
+        return replies
+
+    # the wire -----------------------------------------------------------------------------------------------------
+
+    def _request(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        if self._ended is not None:
+            raise self._ended
+        self._turn += 1
+        self._send({**message, "id": self._turn}, time.monotonic() + seconds)
+        until = time.monotonic() + seconds
+        while True:
+            reply = self._receive(until)
+            if reply.get("op") == "parameters":
+                self._send(self._parameters(reply), until)
+            elif reply.get("id") == self._turn:
+                break
+        if "too_large" in reply:
+            raise self._end_with("flood", _("It sends more than {most}.").format(most=say_bytes(MOST_FRAME)))
+        touched = reply.get("touched")
+        if isinstance(touched, list):
+            self.touched = self.touched | {str(name)[:80] for name in touched[:20]}
+        return reply
+
+    def _parameters(self, message: dict[str, Any]) -> dict[str, str]:
+        try:
+            return {"text": wire.encode(dict(self.numbers(str(message.get("name")), str(message.get("learner")))))}
+        except CourseError as error:
+            return {"error": str(error)}
+
+    def _send(self, message: dict[str, Any], until: float) -> None:
+        data = json.dumps(message).encode("utf-8")
+        rest = memoryview(struct.pack(">I", len(data)) + data)
+        while rest:
+            self._wait(until, writing=True)
+            try:
+                rest = rest[self._end.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._gone() from None
+
+    def _receive(self, until: float) -> dict[str, Any]:
+        while True:
+            if len(self._buffer) >= 4:
+                size = struct.unpack(">I", self._buffer[:4])[0]
+                if size > MOST_FRAME:
+                    raise self._end_with("flood", _("It sends more than {most}.").format(most=say_bytes(MOST_FRAME)))
+                if len(self._buffer) >= 4 + size:
+                    data = bytes(self._buffer[4 : 4 + size])
+                    del self._buffer[: 4 + size]
+                    try:
+                        message = json.loads(data)
+                    except (ValueError, RecursionError):
+                        message = None
+                    if isinstance(message, dict):
+                        return message
+                    raise self._end_with("died", _("It sends something that is no answer."))
+            self._wait(until, writing=False)
+            try:
+                part = self._end.recv(1 << 20)
+            except BlockingIOError:
+                continue
+            except OSError:
+                part = b""
+            if not part:
+                raise self._gone()
+            self._talk += len(part)
+            if self._talk > MOST_TALK:
+                raise self._end_with("flood", _("It sends more than {most}.").format(most=say_bytes(MOST_TALK)))
+            self._buffer += part
+
+    def _wait(self, until: float, writing: bool) -> None:
+        """Wait until the socket is ready, looking at the clock and at the memory of all processes behind it."""
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise self._end_with("time", _("It did not end in time and was stopped."))
+            ends = ([], [self._end], []) if writing else ([self._end], [], [])
+            if any(select.select(*ends, min(left, LOOK_S))):
+                return
+            if memory_B(self._root) > self.limits.memory_B:
+                most = say_bytes(self.limits.memory_B)
+                raise self._end_with("memory", _("It used more than {most} of memory and was stopped.").format(most=most))
+
+    def _gone(self) -> Ended:
+        """Say how a kernel ended that hung up by itself."""
+        status = self._status(0.5)
+        if status == 119:
+            raise CourseError(_("The sandbox could not be set up: {why}").format(why=self._reason()))
+        if status in (137, -9):
+            why = _("Python was killed; too much memory is the usual reason.")
+            return self._remember(Ended("memory", why))
+        if status > 128:
+            why = _("Python ended by signal {n}.").format(n=status - 128)
+        else:
+            why = _("Python ended (exit status {n}).").format(n=status)
+        return self._remember(Ended("died", why))
+
+    def _end_with(self, kind: str, why: str) -> Ended:
+        self._status(0.0)
+        return self._remember(Ended(kind, why))
+
+    def _remember(self, ended: Ended) -> Ended:
+        self._ended = ended
+        return ended
+
+    def _status(self, wait_s: float) -> int:
+        if self._reap is None:
+            return 0
+        reap, self._reap = self._reap, None
+        self._end.close()
+        return reap(wait_s)
+
+    def close(self) -> None:
+        """End every process of this hand-in."""
+        self._status(0.0)
+
+
+class _Stopped(Exception):
+    """Carries a reply out of a driver."""
+
+    def __init__(self, reply: probe.Reply) -> None:
+        super().__init__(reply.why)
+        self.reply = reply
+
+
+class _Remote:
+    """The learner's function as a driver sees it: calls go into the kernel, generators are played step by step."""
+
+    def __init__(self, kernel: Kernel, name: str, until: float) -> None:
+        self._kernel, self._name, self._until = kernel, name, until
+
+    def __call__(self, *arguments: Any) -> Any:
+        reply = self._step({"op": "call", "name": self._name, "inputs": wire.encode(list(arguments))})
+        return self._programme(reply.get("handle")) if reply.get("kind") == "generator" else _decoded(reply)
+
+    def _programme(self, handle: Any) -> Generator:
+        answer: Any = None
+        while True:
+            reply = self._step({"op": "resume", "handle": handle, "inputs": wire.encode(answer)})
+            if reply.get("kind") != "yield":
+                return _decoded(reply)
+            answer = yield _requested(reply)
+
+    def _step(self, message: dict[str, Any]) -> dict[str, Any]:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise _Stopped(probe.Reply(probe.SLOW))
+        reply = self._kernel._request(message | {"seconds": left}, left + GRACE_S)
+        if reply.get("kind") not in ("value", "generator", "yield"):
+            raise _Stopped(_reply(reply.get("reply")))
+        return reply
+
+
+def _requested(reply: dict[str, Any]) -> Any:
+    """Rebuild what a program yielded; anything but a request becomes an object of a type of that name."""
+    name, fields = str(reply.get("type"))[:80], reply.get("fields")
+    kind = next((kind for kind in requests.REQUESTS if kind.__name__ == name), None)
+    if kind is None or not isinstance(fields, dict):
+        return type(name if name.isidentifier() else "object", (), {})()
+    try:
+        return kind(**{str(key): wire.decode(text) for key, text in fields.items()})
+    except (CourseError, TypeError) as error:
+        raise _Stopped(probe.Reply(probe.REFUSED, why=str(error))) from None
+
+
+def _decoded(reply: dict[str, Any]) -> Any:
+    try:
+        return wire.decode(reply.get("text", ""))
+    except CourseError as error:
+        raise _Stopped(probe.Reply(probe.REFUSED, why=str(error))) from None
+
+
+def _played(question: Question, remote: _Remote, arguments: Sequence[Any]) -> probe.Reply:
+    try:
+        value = question.driver(remote, *wire.decode(wire.encode(list(arguments))))
+    except _Stopped as stop:
+        return _spoken(stop.reply, question.seconds)
+    except Ended:
+        raise
+    except Exception as error:
+        return probe.Reply(probe.FAILED, why=probe._failure(error))
+    if value is None:
+        return probe.Reply(probe.FAILED, why=_("It returned nothing (None). Is there a `return`?"))
+    return probe._packed(value)
+
+
+def _spoken(reply: probe.Reply, seconds: float) -> probe.Reply:
+    if reply.state == probe.SLOW:
+        why = _("It ran for more than {s:g} s and was stopped. Is there a loop that does not end?").format(s=seconds)
+        return probe.Reply(probe.SLOW, why=why)
+    if reply.state == probe.FAILED and reply.why == "memory":
+        return probe.Reply(probe.FAILED, why=_("It asked for more memory than there is."))
+    return reply
+
+
+def _replies(message: dict[str, Any], n: int) -> list[probe.Reply]:
+    """Return `n` replies; a message that does not hold as many well-formed ones holds none."""
+    given = message.get("replies")
+    if not isinstance(given, list) or len(given) != n:
+        why = _("The answer came back damaged: {why}.").format(why=str(message.get("broken", "?"))[:200])
+        return [probe.Reply(probe.REFUSED, why=why)] * n
+    return [_reply(item) for item in given]
+
+
+def _reply(item: Any) -> probe.Reply:
+    if isinstance(item, list) and len(item) == 3 and all(isinstance(part, str) for part in item) and item[0] in STATES:
+        return probe.Reply(item[0], item[1], item[2][:1000])
+    return probe.Reply(probe.REFUSED, why=_("The answer came back damaged: {why}.").format(why="?"))
+
+
+def _no_numbers(name: str, learner: str) -> Mapping[str, Any]:
+    raise CourseError(_("There are no numbers for {name} here.").format(name=name))
+
+
+def memory_B(root_pid: int) -> int:
+    """Return the memory in bytes that the processes below `root_pid` have for themselves, the pages of files left out.
+
+    0 where the system does not tell (not Linux). A process that shares pages with its parent is counted with them, so this
+    errs on the high side by the size of the warmed Python, which is taken off once.
+
+    >>> import os
+    >>> memory_B(os.getpid()) >= 0
+    True
+    """
+    total, waiting, seen = 0, [root_pid], 0
+    while waiting and seen < 5000:
+        pid = waiting.pop()
+        seen += 1
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                words = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii").split()
+                waiting += [int(word) for word in words]
+            if pid != root_pid:
+                for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+                    if line.startswith(("RssAnon:", "RssShmem:")):
+                        total += int(line.split()[1]) * 1024
+        except (OSError, ValueError):
+            continue
+    return total
