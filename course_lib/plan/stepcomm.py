@@ -1,0 +1,64 @@
+"""What the groups of many plans spend on each collective: every answer is `timing.tuning.predict`'s, asked once a kind.
+
+Groups of one kind talk at the same time, so cards that GPUs share are shared (`plan.grid.view`).
+"""
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.plan.grid import Reach, reach, used_per_domain, view
+from course_lib.plan.plans import Plans
+from course_lib.timing.system import System
+from course_lib.timing.tuning import predict
+
+
+class Asker:
+    """Prices collectives of the groups of `plans` on a system; plans with the same layout share the asking."""
+
+    def __init__(self, plans: Plans, place: System):
+        """Sort plans by layout."""
+        self.place = place
+        columns = (plans.tensor, plans.pipeline, plans.data, plans.context, plans.expert, plans.expert_tensor)
+        code = np.zeros(len(plans), np.int64)
+        for column in columns:
+            code = code * (int(column.max(initial=1)) + 1) + column
+        _codes, first, self.kind = np.unique(code, return_index=True, return_inverse=True)
+        self.layouts = [plans.layout(int(i)) for i in first]
+
+    @functools.lru_cache(maxsize=16)  # noqa: B019 (an asker lives as long as one pricing)
+    def reaches(self, axis: str) -> tuple[Reach, ...]:
+        """Where a group of this kind sits, for every layout."""
+        found = []
+        for layout in self.layouts:
+            per_domain = used_per_domain(self.place, layout.n_ranks)
+            found.append(reach(layout.strides(axis), self.place.gpus_per_host, per_domain, layout.n_ranks))
+        return tuple(found)
+
+    def time_s(self, op: str, axis: str, message_B: NDArray) -> NDArray[np.float64]:
+        """Return (n,) seconds of one collective in the group of an axis; a group of one rank takes none."""
+        at = self.reaches(axis)
+        numbers: dict[Reach, int] = {}
+        of_layout = np.array([numbers.setdefault(r, len(numbers)) for r in at])
+        which = of_layout[self.kind]
+        sizes = np.broadcast_to(np.asarray(message_B, float), which.shape)
+        found = np.zeros(len(which))
+        for where, number in numbers.items():
+            if where.n_ranks == 1:
+                continue
+            mine = np.flatnonzero(which == number)
+            if op == "send_recv":  # one neighbour, however long the chain is
+                pair = Reach(
+                    2,
+                    min(2, where.n_hosts),
+                    1 + (where.n_hosts == 1),
+                    min(2, where.n_domains),
+                    1 + (where.n_domains == 1),
+                )
+            else:
+                pair = where
+            system, n, hosts = view(self.place, pair)
+            several, back = np.unique(sizes[mine], return_inverse=True)
+            found[mine] = np.asarray(predict(op, several, system, n, n_hosts=hosts).time_s)[back]
+        return found

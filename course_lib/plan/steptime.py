@@ -1,0 +1,276 @@
+"""One training step of one plan on a system: seconds, tokens a second, utilisation, memory, and every term by name."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_lib.base.errors import CourseError, finite, one_of, whole
+from course_lib.base.language import _
+from course_lib.base.units import say_bytes
+from course_lib.plan import stepcost
+from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, constants, precision_of
+from course_lib.plan.grid import ORDER, Layout, Span, check_room, data_of, spans
+from course_lib.plan.plans import Plans, check, legal, one
+from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
+from course_lib.timing.system import System, load
+
+__all__ = ["ATTENTION", "PRECISIONS", "Step", "step"]
+ATTENTION = ("fused", "unfused")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One training step. `terms` (seconds) add up to `step_s`, `memory` (bytes on the fullest GPU) to `memory_B`.
+
+    `tflops_per_gpu` and `mfu` count the operations that the mathematics needs, all scores of attention included, without
+    recomputing; `mfu` is against the dense peak of the precision of the products.
+    """
+
+    step_s: float
+    tokens_per_s: float
+    tflops_per_gpu: float
+    mfu: float
+    memory_B: float
+    terms: dict[str, float]
+    n_gpus: int
+    memory: dict[str, float]
+    capacity_B: float
+    layout: Layout
+    spans: tuple[Span, ...]
+    gpu: str
+    n_micro: int
+
+
+def gpu_of(place: System, gpu: str | None) -> Chip:
+    """Return the GPU of a system, or the one that is asked for; a system of one's own has to be given one.
+
+    >>> gpu_of(load("dgx-h100"), None).name
+    'h100'
+    """
+    if gpu is None and place.gpu == _("own"):
+        raise CourseError(
+            _("{name} does not say what GPU it has; give one, such as gpu='h100'.").format(name=place.name)
+        )
+    return chip(place.gpu if gpu is None else gpu)
+
+
+def fused_of(attention: str | None, gpu: Chip, recompute: str) -> bool:
+    """Return whether attention keeps no scores: as asked, else on every GPU from Hopper on, and on older ones unless recomputed.
+
+    >>> fused_of(None, chip("h100"), "selective"), fused_of(None, chip("a100"), "selective"), fused_of("fused", chip("a100"), "full")
+    (True, False, True)
+    """
+    if attention is not None:
+        return one_of(_("kind of attention"), attention, ATTENTION) == "fused"
+    return gpu.family not in ("v100", "a100") or recompute == "none"
+
+
+def step(
+    shape: "Shape | str",
+    system: "System | str",
+    *,
+    gpus: int | None = None,
+    tensor: int = 1,
+    pipeline: int = 1,
+    data: int | None = None,
+    context: int = 1,
+    expert: int = 1,
+    expert_tensor: int = 1,
+    micro_batch: int = 1,
+    global_batch: int,
+    seq: int | None = None,
+    precision: str = "bf16",
+    recompute: str = "selective",
+    interleave: int = 1,
+    zero: int = 1,
+    sequence: bool | None = None,
+    order: str = ORDER,
+    attention: str | None = None,
+    gpu: str | None = None,
+    check_memory: bool = True,
+    using: Constants | None = None,
+) -> Step:
+    """Return the step of a plan. Give `gpus`, or `data` replicas; the other follows.
+
+    Args:
+        shape: a model's name or Shape.
+        system: a built-in name, the path of a TOML file, or a System.
+        gpus: GPUs of the job: tensor × pipeline × data × context.
+        tensor, pipeline, data, context: ranks of each kind.
+        expert: ranks that share out the experts, folded over tensor × context × data; each expert cut by `expert_tensor`.
+        micro_batch, global_batch: sequences in a micro-batch, and in a step of all replicas.
+        seq: tokens of a sequence; None is the model's own.
+        precision: of the matrix products of the layers: fp16, bf16, fp8, fp4.
+        recompute: none, selective (scores of attention), full (layers).
+        interleave: chunks of each stage.
+        zero: 0 keeps everything on every replica, 1 shards the optimizer, 2 gradients too, 3 weights too.
+        sequence: slice norms by tensor ranks too; None: with more than one tensor rank, where it divides.
+        order: ranks, fastest axis first.
+        attention: fused or unfused kernels; None decides by the GPU (`fused_of`).
+        gpu: processor, if not the system's own.
+        check_memory: refuse plans that need more memory than the GPU has.
+        using: constants, if not the shipped ones.
+
+    Raises:
+        CourseError: unknown names, plans that do not divide, do not fit, or whose groups the system cannot hold, each with
+            the nearest that work.
+
+    >>> s = step("gpt3-175b", "dgx-a100", gpus=1024, tensor=8, pipeline=8, global_batch=1536)
+    >>> 15 < s.step_s < 30, bool(np.isclose(sum(s.terms.values()), s.step_s)), 0.3 < s.mfu < 0.65
+    (True, True, True)
+    """
+    shape, place = model(shape), load(system)
+    processor = gpu_of(place, gpu)
+    precision = precision_of(processor, precision)
+    recompute = one_of(_("kind of recomputing"), recompute, RECOMPUTE)
+    zero = whole("zero", zero, at_least=0, at_most=3)
+    seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
+    if data is None:
+        if gpus is None:
+            raise CourseError(_("Give gpus, the number of GPUs of the job, or data, the number of replicas."))
+        data = data_of(gpus, tensor, pipeline, context)
+    layout = Layout(tensor, pipeline, data, expert, context, expert_tensor, order)
+    if gpus is not None and whole("gpus", gpus, at_least=1) != layout.n_ranks:
+        raise CourseError(
+            _("tensor × pipeline × data × context is {n}, not the {gpus} GPUs given.").format(
+                n=layout.n_ranks, gpus=gpus
+            )
+        )
+    check_room(layout.n_ranks, place)
+    if sequence is None:
+        sequence = layout.tensor > 1 and seq // layout.context % layout.tensor == 0
+    n_micro = check(
+        shape,
+        layout,
+        micro_batch=micro_batch,
+        global_batch=global_batch,
+        interleave=interleave,
+        seq=seq,
+        sequence=sequence,
+    )
+    plans = one(
+        tensor=layout.tensor,
+        pipeline=layout.pipeline,
+        data=layout.data,
+        context=layout.context,
+        expert=layout.expert,
+        expert_tensor=layout.expert_tensor,
+        micro_batch=int(micro_batch),
+        n_micro=n_micro,
+        interleave=int(interleave),
+        recompute=recompute,
+        zero=zero,
+        sequence=bool(sequence),
+        order=order,
+    )
+    fused = fused_of(attention, processor, recompute)
+    k = constants() if using is None else using
+    found = stepcost.price(shape, place, processor, plans, k, seq=seq, precision=precision, fused=fused)
+    kept = found.held
+    memory = {
+        _("weights"): kept.weights_B,
+        _("gradients"): kept.grads_B,
+        _("optimizer"): kept.optimizer_B,
+        _("activations"): kept.activations_B,
+        _("working space"): kept.working_B,
+    }
+    memory = {name: float(part[0]) for name, part in memory.items()}
+    if check_memory and sum(memory.values()) > processor.hbm_B:
+        raise CourseError(does_not_fit(memory, processor, shape, place, plans, global_batch, seq, precision, fused))
+    return _result(shape, place, processor, layout, found, memory, precision, seq, int(global_batch))
+
+
+def _result(shape, place, processor, layout, found, memory, precision, seq, global_batch) -> Step:
+    step_s = float(found.step_s[0])
+    rate = float(flops(shape, global_batch, seq).model) / layout.n_ranks / step_s
+    return Step(
+        step_s=step_s,
+        tokens_per_s=global_batch * seq / step_s,
+        tflops_per_gpu=rate / 1e12,
+        mfu=rate / processor.peak[precision],
+        memory_B=sum(memory.values()),
+        terms={name: float(value[0]) for name, value in found.terms.items()},
+        n_gpus=layout.n_ranks,
+        memory=memory,
+        capacity_B=processor.hbm_B,
+        layout=layout,
+        spans=spans(layout, place),
+        gpu=processor.name,
+        n_micro=int(found.plans.n_micro[0]),
+    )
+
+
+def does_not_fit(
+    memory, processor: Chip, shape: Shape, place: System, plans: Plans, global_batch, seq, precision, fused
+) -> str:
+    """Return the sentence for a plan that needs too much memory: the term that needs most, and the nearest plans that fit."""
+    largest = max(memory, key=memory.get)
+    text = _("This plan needs {need} on the fullest GPU, and {gpu} has {has}: {part} alone take {part_B}.").format(
+        need=say_bytes(sum(memory.values())),
+        gpu=processor.name,
+        has=say_bytes(processor.hbm_B),
+        part=largest,
+        part_B=say_bytes(memory[largest]),
+    )
+    near = nearest_that_fit(processor, shape, place, plans, global_batch, seq, precision, fused)
+    if not near:
+        return text + " " + _("No plan that differs in one or two settings fits on as many GPUs; use more GPUs.")
+    return text + " " + _("The nearest plans that fit: {plans}.").format(plans="; ".join(near))
+
+
+def _changes(shape: Shape, plans: Plans, global_batch: int) -> list[tuple[str, dict]]:
+    now = plans.row()
+    found = [({"recompute": i}, word) for i, word in enumerate(RECOMPUTE) if i > RECOMPUTE.index(now["recompute"])]
+    found = [(_("--recompute {word}").format(word=word), change) for change, word in found]
+    found += [(_("--zero {z}").format(z=z), {"zero": z}) for z in range(now["zero"] + 1, 4)]
+    if now["micro_batch"] > 1:
+        found.append((_("--microbatch {b}").format(b=1), {"micro_batch": 1}))
+    for name, flag in (("tensor", "--tp"), ("pipeline", "--pp"), ("context", "--cp")):
+        for factor in (2, 4, 8):
+            if now["data"] % factor == 0:
+                found.append(
+                    (f"{flag} {now[name] * factor}", {name: now[name] * factor, "data": now["data"] // factor})
+                )
+    if shape.n_experts:
+        found += [(f"--ep {now['expert'] * f}", {"expert": now["expert"] * f}) for f in (2, 4, 8, 16, 32)]
+    return found
+
+
+def nearest_that_fit(
+    processor: Chip, shape: Shape, place: System, plans: Plans, global_batch: int, seq: int, precision: str, fused: bool
+) -> list[str]:
+    """Return up to three changes of one setting, else of two, after which a plan fits, quickest first."""
+    single = _changes(shape, plans, global_batch)
+    both = [(f"{a} {b}", x | y) for i, (a, x) in enumerate(single) for b, y in single[i + 1 :] if not set(x) & set(y)]
+    for tries in (single, both):
+        kept = []
+        for words, change in tries:
+            row = plans.row() | {"recompute": RECOMPUTE.index(plans.row()["recompute"])} | change
+            unit = row["data"] * row["micro_batch"]
+            if global_batch % unit:
+                continue
+            row["n_micro"] = global_batch // unit
+            row["sequence"] = row["tensor"] > 1 and seq // row["context"] % row["tensor"] == 0
+            kept.append((words, row))
+        if not kept:
+            continue
+        many = Plans(**{name: np.array([row[name] for _w, row in kept]) for name in kept[0][1]}, order=plans.order)
+        good = np.flatnonzero(legal(shape, many, global_batch=global_batch, seq=seq))
+        if not good.size:
+            continue
+        found = stepcost.price(
+            shape, place, processor, many.take(good), constants(), seq=seq, precision=precision, fused=fused
+        )
+        fits = np.flatnonzero(found.held.total_B <= processor.hbm_B)
+        if fits.size:
+            return [kept[good[i]][0] for i in fits[np.argsort(found.step_s[fits])][:3]]
+    return []
+
+
+def seconds(value: float) -> float:
+    """Return a time after checking it; for callers that pass one on.
+
+    >>> seconds(1)
+    1.0
+    """
+    return finite("time", value, at_least=0)
