@@ -9,7 +9,10 @@ from course_lib.fabric.rates import nvlink_Bps
 _MODELS = (
     *((rf"\b{name}\b", name) for name in ("GB300", "GB200", "GH200", "B300", "B200", "B100")),
     *((rf"\b{name}\b", name) for name in ("H200", "H100", "H800", "H20", "A100", "A800", "V100S?", "P100")),
-    *((rf"\b{name}\b", name) for name in ("MI355X", "MI350X", "MI325X", "MI300X", "MI300A", "MI250X?", "MI210", "MI100")),
+    *(
+        (rf"\b{name}\b", name)
+        for name in ("MI355X", "MI350X", "MI325X", "MI300X", "MI300A", "MI250X?", "MI210", "MI100")
+    ),
     (r"\bRTX\s*PRO\s*6000\b", "RTX PRO 6000"),
     (r"\bRTX\s*6000\s*Ada\b", "RTX 6000 Ada"),
     (r"\bRTX\s*A?(?:2000|4000|4500|5000|5500|6000|8000)\b", None),

@@ -161,7 +161,10 @@ def _not_negative(rows: NDArray, target: NDArray) -> NDArray:
             found = np.linalg.lstsq(rows[:, columns] / scale[columns], target, rcond=None)[0]
             if (found < 0).any():
                 continue
-            left = float(((rows[:, columns] / scale[columns]) @ found - target) @ ((rows[:, columns] / scale[columns]) @ found - target))
+            left = float(
+                ((rows[:, columns] / scale[columns]) @ found - target)
+                @ ((rows[:, columns] / scale[columns]) @ found - target)
+            )
             if left < least * (1 - 1e-12):
                 best, least = np.zeros(rows.shape[1]), left
                 best[columns] = found / scale[columns]

@@ -90,7 +90,7 @@ class Processes:
         self.wires: list[socket.socket] = []
 
     def __enter__(self) -> "Processes":
-        self.words = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        self.words = tempfile.TemporaryFile()
         self.listener = socket.create_server(("127.0.0.1", 0))
         token = secrets.token_hex(16)
         self.token = token

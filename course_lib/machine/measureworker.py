@@ -80,7 +80,9 @@ def sweep(job: dict, transport, line: Line) -> None:
                 worst = int(transport.largest(wrong)[0])
                 if first:
                     line.say(kind="check", algorithm=a, size=m, wrong=worst)
-            transport.put(mine, np.zeros(schedule.chunks * per_chunk, np.float32))  # zero stays zero, however often added
+            transport.put(
+                mine, np.zeros(schedule.chunks * per_chunk, np.float32)
+            )  # zero stays zero, however often added
             timed(go, 1, transport)
             return timed(go, times, transport)
         finally:

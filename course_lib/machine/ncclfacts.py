@@ -24,8 +24,14 @@ _FACTS = tuple(
         ("via sockets", r"\bvia NET/Socket\b|Using network Socket\b|NET/Socket : Using"),
         ("via InfiniBand", r"\bvia NET/IB\b|NET/IB : Using"),
         ("with GPUDirect RDMA", r"\bvia NET/[^ ]*/GDRDMA|GPU Direct RDMA Enabled"),
-        ("no GPUDirect RDMA", r"GPU Direct RDMA Disabled|GDR(?:DMA)? (?:is )?(?:not supported|disabled)|nv_peer_mem (?:not|is not)"),
-        ("in-network tree in use", r"NVLS (?:comm|multicast)|\d+ nvls channels(?<!\b0 nvls channels)|Connected NVLS tree"),
+        (
+            "no GPUDirect RDMA",
+            r"GPU Direct RDMA Disabled|GDR(?:DMA)? (?:is )?(?:not supported|disabled)|nv_peer_mem (?:not|is not)",
+        ),
+        (
+            "in-network tree in use",
+            r"NVLS (?:comm|multicast)|\d+ nvls channels(?<!\b0 nvls channels)|Connected NVLS tree",
+        ),
         (
             "multicast failed",
             r"nvls\.cc:\d+\s+NCCL WARN|transport/nvls.*(?:fail|error|invalid)|NVLS.*(?:invalid argument|CUDA failure|failed)"
@@ -36,21 +42,39 @@ _FACTS = tuple(
             r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY|\berror 802\b|Cuda failure 802"
             r"|system has unsupported display driver / cuda driver combination|Fabric ?Manager.*(?:not running|failed|inactive|version)",
         ),
-        ("driver mismatch", r"driver version is insufficient|Driver/library version mismatch|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        (
+            "driver mismatch",
+            r"driver version is insufficient|Driver/library version mismatch|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        ),
         ("no GPU", r"No devices were found|no CUDA-capable device|NVIDIA-SMI has failed"),
         ("out of memory", r"out of memory|CUDA_ERROR_OUT_OF_MEMORY"),
-        ("timeout", r"NCCL WARN.*(?:timeout|timed out)|ibv_poll_cq.*|Got completion .*error|IBV_WC_RETRY_EXC_ERR|Watchdog caught"),
-        ("call failed", r"Test (?:NCCL|CUDA) failure|unhandled (?:system|cuda) error|NCCL WARN (?:Cuda|Call)|remote process exited"),
-        ("network missing", r"No plugin found \(libnccl-net|Failed to find .*libnccl-net|No (?:IB|interface) (?:device|found)"),
+        (
+            "timeout",
+            r"NCCL WARN.*(?:timeout|timed out)|ibv_poll_cq.*|Got completion .*error|IBV_WC_RETRY_EXC_ERR|Watchdog caught",
+        ),
+        (
+            "call failed",
+            r"Test (?:NCCL|CUDA) failure|unhandled (?:system|cuda) error|NCCL WARN (?:Cuda|Call)|remote process exited",
+        ),
+        (
+            "network missing",
+            r"No plugin found \(libnccl-net|Failed to find .*libnccl-net|No (?:IB|interface) (?:device|found)",
+        ),
         ("same GPU twice", r"Duplicate GPU detected"),
-        ("permission tool misused", r"-i must be used with|Option .*-p2p.*requires|Invalid combination of input arguments"),
+        (
+            "permission tool misused",
+            r"-i must be used with|Option .*-p2p.*requires|Invalid combination of input arguments",
+        ),
         ("access control", r"ACS (?:is )?enabled|ACSCtl:.*SrcValid\+|PCI Access Control"),
         ("virtual machine", r"IOMMU.*(?:enabled|translated)|Virtual Machine"),
         ("RoCE", r"\bRoCE\b|/RoCE"),
         ("finalize", r"Test timeout|Aborted \(core dumped\)|MPI_ABORT|Killed|Segmentation fault"),
     )
 )
-_ENV = re.compile(rf"{_P}\s*(?:set by environment to|=|set to|environment variable)\s*:?\s*(LOC|NVL|PIX|PXB|PHB|SYS|Ring|Tree|NVLS\w*|Simple|LL128|LL|\d{{1,2}})\b", re.IGNORECASE)
+_ENV = re.compile(
+    rf"{_P}\s*(?:set by environment to|=|set to|environment variable)\s*:?\s*(LOC|NVL|PIX|PXB|PHB|SYS|Ring|Tree|NVLS\w*|Simple|LL128|LL|\d{{1,2}})\b",
+    re.IGNORECASE,
+)
 _ALGO = re.compile(r"(\d+) Bytes -> Algo (\d+|[A-Z_]+) proto (\d+|[A-Z0-9]+)", re.IGNORECASE)
 _ALGOS = ("tree", "ring", "CollNet direct", "CollNet chain", "NVLS", "NVLS tree", "PAT")
 _RANKS = re.compile(r"\brank (\d{1,6}) nranks (\d{1,6})\b")
@@ -90,7 +114,7 @@ class FactReader:
         if algo and (word := algo.group(2)).isdigit() and int(word) < len(_ALGOS):
             self.note("algorithm", number, _ALGOS[int(word)])
         ranks = _RANKS.search(text)
-        if ranks and 0 < int(ranks.group(2)) and len(self.ranks) < 64:
+        if ranks and int(ranks.group(2)) > 0 and len(self.ranks) < 64:
             self.ranks.setdefault(int(ranks.group(2)), set()).add(int(ranks.group(1)))
         nodes = _NNODES.search(text)
         if nodes:

@@ -149,7 +149,9 @@ def parse(start: re.Match, rest: str, number: int, columns: Columns) -> "tuple[R
     if len(values) < want:
         said = _("row cut after {n} of {want} numbers ({size} B)")
         return None, said.format(n=len(values), want=want, size=size)
-    return None, _("numbers contradict each other: size over time is not the printed bandwidth ({size} B)").format(size=size)
+    return None, _("numbers contradict each other: size over time is not the printed bandwidth ({size} B)").format(
+        size=size
+    )
 
 
 def _readings(columns: Columns, n: int, want: int) -> list[bool]:

@@ -1,5 +1,6 @@
 """Tables of nccl-tests and rccl-tests: every format since 2019, several jobs in one log, debug lines in between."""
 
+import contextlib
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -127,8 +128,10 @@ class NcclReader:
         self.seen_header = False
 
     def _job(self, line: Line) -> _Open:
-        return self.open.setdefault(line.tag, _Open(line.tag, line.number)) if len(self.open) < MOST_JOBS else next(
-            iter(self.open.values())
+        return (
+            self.open.setdefault(line.tag, _Open(line.tag, line.number))
+            if len(self.open) < MOST_JOBS
+            else next(iter(self.open.values()))
         )
 
     def _next(self, line: Line) -> _Open:
@@ -142,7 +145,12 @@ class NcclReader:
         if old:
             fresh.columns, fresh.name = old.columns, None
             if not old.used():
-                fresh.name, fresh.devices, fresh.sizes, fresh.validated = old.name, old.devices, old.sizes, old.validated
+                fresh.name, fresh.devices, fresh.sizes, fresh.validated = (
+                    old.name,
+                    old.devices,
+                    old.sizes,
+                    old.validated,
+                )
         return fresh
 
     def feed(self, line: Line) -> None:
@@ -160,7 +168,7 @@ class NcclReader:
                 job = self._next(line)
             job.columns, self.seen_header = columns_of(text), True
             job.headers += 1
-        elif "(us)" in text or "(B)" in text or "(elements)" in text or ("s)" in text and text.lstrip().startswith("#") and self.seen_header):
+        elif ("(B)" in text or "(elements)" in text or text.lstrip().startswith("#")) and _UNITS.search(text):
             self._units(text, line)
         elif "Rank" in text and (found := _RANK.search(text)):
             job = self._job(line)
@@ -183,10 +191,8 @@ class NcclReader:
             job = self._job(line)
             if job.used():
                 job = self._next(line)
-            try:
+            with contextlib.suppress(CourseError):
                 job.name = canonical_op(found.group(1) or found.group(2))
-            except CourseError:
-                pass
 
     def _device(self, job: _Open, rank: str, host: str, device: str, bus: str, rest: str) -> None:
         number = self.hosts.setdefault(host, len(self.hosts)) if len(self.hosts) < 1 << 16 else 0
@@ -199,7 +205,9 @@ class NcclReader:
         job = self._job(line)
         for time, rate in _UNITS.findall(text):
             if time and time != "us":
-                job.trouble = _("the header gives times in {unit}; nccl-tests prints microseconds (us)").format(unit=time)
+                job.trouble = _("the header gives times in {unit}; nccl-tests prints microseconds (us)").format(
+                    unit=time
+                )
             if rate and rate != "GB/s":
                 job.trouble = _("the header gives rates in {unit}; nccl-tests prints GB/s").format(unit=rate)
 
@@ -208,7 +216,9 @@ class NcclReader:
             job = self._job(line)
             row, why = parse(start, rest, line.number, job.columns)
             if why == "milliseconds":
-                job.trouble = _("size over time is a thousand times the printed bandwidth: times look like milliseconds")
+                job.trouble = _(
+                    "size over time is a thousand times the printed bandwidth: times look like milliseconds"
+                )
             elif row is None:
                 self.damage.add(line.number, why)
             else:
@@ -259,20 +269,17 @@ class NcclReader:
 
 
 def read(source) -> NcclLog | None:
-    """Read every job of a log (see `text.raw_lines` for sources); None where nothing of nccl-tests is in it.
+    """Read every job of a printed log (see `text.raw_lines` for sources; JSON: `recognise.read`); None: nothing of nccl-tests in it.
 
     >>> log = read("1048576 262144 float sum -1 50.00 20.97 36.70 0 50.10 20.93 36.63 0\\n")
     >>> job = log.jobs[0]
     >>> job.op, job.n_ranks, job.rows[0].out.busbw_Bps
     ('all_reduce', 8, 36700000000.0)
     """
-    from course_lib.machine.recognise import read as recognised
-
-    return recognised(source).nccl if not isinstance(source, _Lines) else None
-
-
-class _Lines(tuple):
-    """Marks cleaned lines."""
+    reader = NcclReader()
+    for line in lines(source):
+        reader.feed(line)
+    return reader.done()
 
 
 def repeated_sizes(job: Job) -> str:

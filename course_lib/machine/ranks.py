@@ -84,9 +84,9 @@ def op_and_ranks(
     else:
         ops = ["all_reduce", "send_recv"] if redops else ["send_recv", "broadcast"]
     n_known = listed or stated
-    if ratio is not None and ratio[1] < 0.1:  # busbw 0 beside a real algbw: the factor of one rank
-        if any(op not in ("broadcast", "reduce", "send_recv") for op in ops):
-            return Found(name, tuple(ops), 1, (1, 1), ())
+    one = any(op not in ("broadcast", "reduce", "send_recv") for op in ops)
+    if one and ratio is not None and ratio[1] < 0.1:  # busbw 0 beside a real algbw: the factor of one rank
+        return Found(name, tuple(ops), 1, (1, 1), ())
     fits = {op: (2, MOST_RANKS) if ratio is None else _ranks_of(op, ratio) for op in ops}
     if not name and n_known and ratio is not None:
         kept = [op for op in ops if fits[op] and fits[op][0] <= n_known <= fits[op][1]]
@@ -99,17 +99,29 @@ def op_and_ranks(
     if parts is not None and parts > 1 and all(o in _SPLIT for o in ops):
         exact = parts
         if both and not both[0] <= exact <= both[1]:
-            said.append(_("size over count says {n} ranks, the bus factor {low} to {high}").format(n=exact, low=both[0], high=both[1]))
+            said.append(
+                _("size over count says {n} ranks, the bus factor {low} to {high}").format(
+                    n=exact, low=both[0], high=both[1]
+                )
+            )
         if n_known and n_known != exact:
-            said.append(_("size over count says {n} ranks, the list of devices {listed}").format(n=exact, listed=n_known))
+            said.append(
+                _("size over count says {n} ranks, the list of devices {listed}").format(n=exact, listed=n_known)
+            )
         return Found(op, tuple(ops), exact, (exact, exact), tuple(said))
     if n_known and both and both[0] <= n_known <= both[1]:
         return Found(op, tuple(ops), n_known, (n_known, n_known), tuple(said))
     if n_known and both:
-        said.append(_("the log lists {listed} ranks, the bus factor says {low} to {high}").format(listed=n_known, low=both[0], high=both[1]))
+        said.append(
+            _("the log lists {listed} ranks, the bus factor says {low} to {high}").format(
+                listed=n_known, low=both[0], high=both[1]
+            )
+        )
     if ratio is None or both is None or both[1] >= MOST_RANKS:
         known = n_known if ratio is None or (both and not said) else None
-        return Found(op, tuple(ops), known, (known, known) if known else both if ratio is not None else None, tuple(said))
+        return Found(
+            op, tuple(ops), known, (known, known) if known else both if ratio is not None else None, tuple(said)
+        )
     exact = both[0] if both[0] == both[1] else None
     if exact and (len(ops) > 1):
         exact = exact if all(fits[o] == (exact, exact) for o in ops) else None

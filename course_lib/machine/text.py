@@ -11,7 +11,7 @@ from pathlib import Path
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 
-LONGEST_LINE = 1 << 16  # characters; the rest of a longer line is skipped
+LONGEST_LINE = 8192  # characters; the rest of a longer line is skipped
 MOST_DAMAGES = 100  # kept; more are only counted
 
 
@@ -126,8 +126,10 @@ def _bytes_of(source) -> "io.BufferedReader | io.TextIOBase":
     return raw if hasattr(raw, "peek") else io.BufferedReader(raw)
 
 
-def raw_lines(source) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of every line as decoded, before cleaning.
+def raw_lines(source) -> Iterator[tuple[int, str, bool]]:
+    """Yield (number, text, goes on?) of every line as decoded, before cleaning.
+
+    A line of more than 8,192 characters comes in pieces; those after the first are marked as going on.
 
     Args:
         source: a path, bytes, a text that holds a line end, or an open file (text or binary).
@@ -148,9 +150,8 @@ def raw_lines(source) -> Iterator[tuple[int, str]]:
     number, whole = 0, True
     try:
         while text := reader.readline(LONGEST_LINE):
-            if whole:
-                number += 1
-                yield number, text
+            number += whole
+            yield number, text, not whole
             whole = text.endswith("\n")
     except OSError as error:
         raise CourseError(_("The file cannot be read: {why}.").format(why=error.strerror)) from None
@@ -228,7 +229,9 @@ def lines(source) -> Iterator[Line]:
     ['a', 'b']
     """
     last, grows = -1, True
-    for number, text in raw_lines(source):
+    for number, text, goes_on in raw_lines(source):
+        if goes_on:
+            continue
         said, tag, stderr, bare = clean(text)
         if bare is not None and not tag:
             grows = grows and bare > last

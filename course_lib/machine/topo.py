@@ -81,7 +81,7 @@ class TopoReader:
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
-        if "GPU" not in text and "NIC" not in text and (self.header is None and not self.rows or not text.strip()):
+        if "GPU" not in text and "NIC" not in text and ((self.header is None and not self.rows) or not text.strip()):
             return
         if len(text) > 16384:
             return
@@ -105,7 +105,9 @@ class TopoReader:
             self.wrapping = False
 
     def _row(self, number: int, bare: str, text: str) -> bool:
-        label, _blank, rest = bare.partition(" ") if "\t" not in bare else re.match(r"(\S+)(\s)(.*)", bare + " ").groups()
+        label, _blank, rest = (
+            bare.partition(" ") if "\t" not in bare else re.match(r"(\S+)(\s)(.*)", bare + " ").groups()
+        )
         rest = rest.strip(" ")
         if not re.match(r"\S", rest.strip()) or (not label.startswith("GPU") and not label_known(label)):
             return False
@@ -113,8 +115,13 @@ class TopoReader:
         if not CELL.fullmatch(words[0]):
             if len(words) > 1 and all(PERMISSION.fullmatch(w) for w in words[:8]):
                 self.permission = True
-            elif label.startswith("GPU") and self.header and not self.rows and re.fullmatch(r"\d+|[A-Z]\w{1,7}|N/A", words[0]):
-                self.foreign = self.foreign or len(words) > 1 and not words[0].startswith(("GPU", "CPU", "NIC"))
+            elif (
+                label.startswith("GPU")
+                and self.header
+                and not self.rows
+                and re.fullmatch(r"\d+|[A-Z]\w{1,7}|N/A", words[0])
+            ):
+                self.foreign = self.foreign or (len(words) > 1 and not words[0].startswith(("GPU", "CPU", "NIC")))
             return False
         if label.startswith("GPU") and any(PERMISSION.fullmatch(w) and w != "X" for w in words):
             others = [w for w in words if w != "X"]
@@ -141,12 +148,16 @@ class TopoReader:
                 self.bad_rows.add(label)
                 return True
         ended = not tail.strip()
-        self.rows.setdefault(label, (number, cells, affinities(tail, "\t" in text, self.header[2] if self.header else 0), ended))
+        self.rows.setdefault(
+            label, (number, cells, affinities(tail, "\t" in text, self.header[2] if self.header else 0), ended)
+        )
         return True
 
     @staticmethod
     def _foreign_word(word: str) -> bool:
-        return bool(re.fullmatch(r"[A-Z]{2,6}\d*", word)) and not CELL.fullmatch(word) and not PERMISSION.fullmatch(word)
+        return (
+            bool(re.fullmatch(r"[A-Z]{2,6}\d*", word)) and not CELL.fullmatch(word) and not PERMISSION.fullmatch(word)
+        )
 
     def _close(self) -> None:
         if any(label.startswith("GPU") for label in self.rows):
@@ -231,7 +242,9 @@ class TopoReader:
         at = cells.index("X") if "X" in cells else None
         shown = dict(zip(columns, cells, strict=False))
         if at is not None and at != own:
-            self.damage.add(number, _("a cell before the X of {label} is lost: the row is not used").format(label=label))
+            self.damage.add(
+                number, _("a cell before the X of {label} is lost: the row is not used").format(label=label)
+            )
             return {}, False
         if at is None and (k > own or not ended):
             self.damage.add(number, _("the row of {label} has no X: it is not used").format(label=label))

@@ -1,0 +1,433 @@
+"""Measure: real collectives from the course's own schedules, run by real processes, checked, timed, and laid beside a model."""
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.base.errors import CourseError, finite, one_of, whole
+from course_lib.base.language import _
+from course_lib.base.units import say_bytes
+from course_lib.comm.meaning import canonical_op
+from course_lib.comm.registry import algorithm_name, algorithms, build
+from course_lib.comm.schedule import Schedule
+from course_lib.machine.measurelaunch import Processes, has_module
+from course_lib.machine.measuremoves import chunk_elements, turns
+from course_lib.machine.measuretransport import room_needed
+
+ALGORITHMS = ("ring", "tree", "halving-doubling", "direct")
+BACKENDS = ("auto", "mpi", "torch-gloo", "torch-nccl")
+MAX_RANKS, MAX_POINTS, MAX_SECONDS = 64, 400, 3600.0
+ENOUGH = 3  # rounds in which every point has to be timed
+_MEMORY_SHARE = 0.5  # of what is free: more would push somebody else's pages out
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One algorithm at one message size: the time of every round, and how many elements were wrong on the worst rank.
+
+    Each round's time is the median of several runs in a row. `time_s` is the round that the computer's other work
+    disturbed least; median and quartiles show how much it did disturb.
+    """
+
+    algorithm: str
+    message_B: float
+    rounds_s: tuple[float, ...]
+    wrong: int | None
+
+    @property
+    def time_s(self) -> float:
+        """The least disturbed round."""
+        return float(min(self.rounds_s))
+
+    @property
+    def median_s(self) -> float:
+        """The median of the rounds."""
+        return float(np.median(self.rounds_s))
+
+    @property
+    def quartiles_s(self) -> tuple[float, float]:
+        """The lower and the upper quartile of the rounds."""
+        low, high = np.quantile(self.rounds_s, [0.25, 0.75])
+        return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was measured, on what, and whether all that was asked for was reached.
+
+    `machine` says in words what it ran on (processor, cores, Python, libraries). `missing` are (algorithm, message_B) that
+    the time did not reach. `schedules` are what really ran, by algorithm.
+    """
+
+    op: str
+    n_ranks: int
+    backend: str
+    points: tuple[Point, ...]
+    missing: tuple[tuple[str, float], ...]
+    rounds: int
+    machine: dict[str, str | int]
+    schedules: dict[str, Schedule] = field(repr=False)
+
+    @property
+    def algorithms(self) -> list[str]:
+        """Names in the order asked for."""
+        return list(dict.fromkeys(p.algorithm for p in self.points))
+
+    @property
+    def wrong(self) -> list[Point]:
+        """Points whose result was not what the collective promises."""
+        return [p for p in self.points if p.wrong]
+
+    @property
+    def cores(self) -> int:
+        """Processor cores that the ranks share; GPUs have one worker each."""
+        return self.n_ranks if self.backend == "torch-nccl" else int(self.machine.get("cores", 1))
+
+    def columns(self, algorithm: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return (message_B, time_s) of one algorithm's right points, small to large."""
+        name = one_of(_("measured algorithm"), algorithm, self.algorithms)
+        mine = sorted((p.message_B, p.time_s) for p in self.points if p.algorithm == name and not p.wrong)
+        sizes, times = zip(*mine, strict=True) if mine else ((), ())
+        return np.array(sizes), np.array(times)
+
+
+def schedule_of(op: str, algorithm: str, n_ranks: int) -> Schedule:
+    """Return the schedule that is run under a name.
+
+    `tree` is the binomial tree, with the fewest messages of all; `double-tree` the two trees of comm.tree, each with half
+    the message in one piece. All others are the names of `comm.registry`. Algorithms with sums inside a switch are refused,
+    and so are hierarchical ones: there is one computer.
+
+    >>> schedule_of("all_reduce", "tree", 4).name, schedule_of("allreduce", "double-tree", 4).name
+    ('binomial', 'tree')
+    """
+    op = canonical_op(op)
+    plain = algorithm.strip().lower().replace("_", "-") if isinstance(algorithm, str) else algorithm
+    if plain == "tree" and "binomial" in algorithms(op):
+        return build(op, n_ranks, "binomial")
+    if plain in ("double-tree", "double-binary-tree"):
+        return build(op, n_ranks, "tree", pipeline=1)
+    name = algorithm_name(op, algorithm)
+    if name.startswith("hierarchical"):
+        raise CourseError(_("{name} needs several boxes; measure runs on one computer.").format(name=name))
+    return build(op, n_ranks, name)
+
+
+def sizes_between(least_B: float, most_B: float, factor: float = 2.0) -> list[int]:
+    """Return message sizes from one to another, each `factor` times the one before, in whole float32.
+
+    >>> sizes_between(8, 100)
+    [8, 16, 32, 64]
+    """
+    least_B, most_B = finite("least_B", least_B, at_least=4), finite("most_B", most_B, at_least=4)
+    factor = finite("factor", factor, at_least=1.1)
+    if most_B < least_B:
+        raise CourseError(
+            _("The sizes go from {a} down to {b}; the smaller one comes first.").format(
+                a=say_bytes(least_B), b=say_bytes(most_B)
+            )
+        )
+    count = int(np.floor(np.log(most_B / least_B) / np.log(factor) + 1e-9)) + 1
+    if count > MAX_POINTS:
+        raise CourseError(_("{n} sizes are more than the {most} that fit.").format(n=count, most=MAX_POINTS))
+    return sorted({int(least_B * factor**i) // 4 * 4 for i in range(count)})
+
+
+def measure(
+    op: str = "all_reduce",
+    n_ranks: int = 4,
+    algorithms: Sequence[str] = ALGORITHMS,
+    message_B: Sequence[float] | None = None,
+    *,
+    seconds: float = 50.0,
+    rounds: int = 12,
+    backend: str = "auto",
+    seed: int = 0,
+    progress: Callable[[float, str], None] | None = None,
+    schedules: dict[str, Schedule] | None = None,
+) -> Measurement:
+    """Run a collective between real processes of this computer, check every result, and time it over message sizes.
+
+    Each process walks its own part of the schedule with sends and receives. Every point is first checked with known whole
+    numbers, then timed in rounds; in each round the points come in another order, so that a disturbance does not lie on one
+    curve. Processes are ended with this call, whatever happens (`measurelaunch`).
+
+    Args:
+        op: a collective in any usual spelling.
+        n_ranks: processes, 2 to 64.
+        algorithms: names (`schedule_of`).
+        message_B: sizes as nccl-tests counts them, float32 data; 8 B to 16 MiB in powers of two unless given.
+        seconds: time to be done in; what is not reached is named in `missing`. Another 20 s at most to start and to end.
+        rounds: at most so many.
+        backend: `mpi` (mpi4py), `torch-gloo`, `torch-nccl` (a GPU for each rank), or `auto`: NCCL where there are enough GPUs,
+            else MPI, else Gloo.
+        seed: of the order.
+        progress: called with (share done 0 … 1, a few words).
+        schedules: schedules of your own by name, in place of `algorithms`.
+
+    Raises:
+        CourseError: nothing to run processes with (the sentence says what to install), a size that does not fit into the free
+            memory, a schedule that cannot be carried out, or processes that fail.
+
+    Validity: one computer. With more ranks than cores the ranks share them, which a cluster's do not.
+    """
+    op, n = canonical_op(op), whole("n_ranks", n_ranks, at_least=2, at_most=MAX_RANKS)
+    seconds = finite("seconds", seconds, at_least=2.0, unit="s")
+    if seconds > MAX_SECONDS:
+        raise CourseError(_("seconds is {s:g}; at most {most:g} are given.").format(s=seconds, most=MAX_SECONDS))
+    rounds = whole("rounds", rounds, at_least=1, at_most=1000)
+    sizes = sizes_between(8, 16 << 20) if message_B is None else sorted({int(m) for m in _sizes(message_B)})
+    plans = dict(schedules) if schedules else _named(op, algorithms, n)
+    for name, schedule in plans.items():
+        if schedule.n_ranks != n or schedule.op != op:
+            raise CourseError(
+                _("{name} is a schedule of {op} on {m} ranks; {wanted} on {n} is measured.").format(
+                    name=name, op=schedule.op, m=schedule.n_ranks, wanted=op, n=n
+                )
+            )
+    needed_B = _memory_B(plans, sizes)
+    if len(plans) * len(sizes) > MAX_POINTS:
+        raise CourseError(
+            _("{n} points are more than the {most} that are measured at once; give fewer sizes or algorithms.").format(
+                n=len(plans) * len(sizes), most=MAX_POINTS
+            )
+        )
+    chosen = choose_backend(backend, n)
+    names = list(plans)
+    job = {
+        "op": op, "n_ranks": n, "backend": chosen, "sizes": sizes, "seconds": seconds, "rounds": rounds, "seed": seed,
+        "schedules": [s.to_arrays() for s in plans.values()],
+    }  # fmt: skip
+    times: dict[tuple[int, int], list[float]] = {}
+    wrong: dict[tuple[int, int], int] = {}
+    library, done, whole_work = "", 0, len(plans) * len(sizes) * (rounds + 1)
+    tell = progress or (lambda share, words: None)
+    tell(0.0, _("starting {n} processes").format(n=n))
+    with Processes(job) as processes:
+        for said in processes.messages():
+            if said["kind"] == "joined":
+                library = said["library"]
+            elif said["kind"] in ("check", "sample"):
+                at = (said["algorithm"], said["size"])
+                done += 1
+                if said["kind"] == "check":
+                    wrong[at] = said["wrong"]
+                else:
+                    times.setdefault(at, []).append(float(said["time_s"]))
+                tell(done / whole_work, f"{names[at[0]]}, {say_bytes(sizes[at[1]])}")
+    tell(1.0, _("done"))
+    made, missing = [], []
+    for a, name in enumerate(names):
+        for m, size in enumerate(sizes):
+            found = times.get((a, m), [])
+            if found:
+                made.append(Point(name, float(size), tuple(found), wrong.get((a, m))))
+            if len(found) < min(ENOUGH, rounds):
+                missing.append((name, float(size)))
+    if not made:
+        raise CourseError(
+            _("Nothing was timed within {s:g} s; give more seconds, fewer ranks or smaller messages.").format(s=seconds)
+        )
+    machine = this_machine() | {"library": library, "memory_B": needed_B}
+    most = max(len(p.rounds_s) for p in made)
+    return Measurement(op, n, chosen, tuple(made), tuple(missing), most, machine, plans)
+
+
+def _named(op: str, names: Sequence[str], n: int) -> dict[str, Schedule]:
+    if isinstance(names, str):
+        names = names.split(",")
+    wanted = [str(name).strip().lower().replace("_", "-") for name in names if str(name).strip()]
+    if not wanted:
+        raise CourseError(_("No algorithm is named; for instance: {names}.").format(names=", ".join(ALGORITHMS)))
+    plans = {name: schedule_of(op, name, n) for name in wanted}
+    for schedule in plans.values():
+        turns(schedule, 0)  # refuses what processes cannot do before any is started
+    return plans
+
+
+def _sizes(message_B: Sequence[float]) -> NDArray[np.float64]:
+    given = np.atleast_1d(finite("message_B", message_B, at_least=4, unit="B"))
+    if (given % 4).any():
+        raise CourseError(
+            _("A message of {m} is no whole number of float32; sizes are multiples of 4 B.").format(
+                m=f"{given[given % 4 > 0][0]:g} B"
+            )
+        )
+    return given
+
+
+def _memory_B(plans: dict[str, Schedule], sizes: Sequence[int]) -> int:
+    """Bytes that all ranks hold at their fullest; refused where half of the free memory is less."""
+    per_rank = 0
+    for schedule in plans.values():
+        room = max(room_needed(turns(schedule, r)) for r in range(schedule.n_ranks))
+        per_rank = max(per_rank, 4 * chunk_elements(schedule, max(sizes)) * (4 * schedule.chunks + room))
+    needed = per_rank * max(s.n_ranks for s in plans.values())
+    free = free_memory_B()
+    if free is not None and needed > free * _MEMORY_SHARE:
+        raise CourseError(
+            _(
+                "Messages of {size} on {n} ranks need {needed} of memory, and {free} are free here; "
+                "half of that is used at most. Give a smaller --max-size or fewer ranks."
+            ).format(
+                size=say_bytes(max(sizes)),
+                n=next(iter(plans.values())).n_ranks,
+                needed=say_bytes(needed),
+                free=say_bytes(free),
+            )
+        )
+    return int(needed)
+
+
+def free_memory_B() -> int | None:
+    """Return the bytes of memory that are free for use, or None where the system does not say.
+
+    >>> free = free_memory_B()
+    >>> free is None or free > 0
+    True
+    """
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("MemAvailable"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def gpus_here() -> int:
+    """Return how many CUDA devices PyTorch sees; 0 without PyTorch."""
+    if not has_module("torch"):
+        return 0
+    import torch
+
+    return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
+
+
+def choose_backend(backend: str, n_ranks: int) -> str:
+    """Return what will carry the messages, or raise a CourseError that says what to install.
+
+    >>> choose_backend("smoke signals", 2)
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: There is no backend 'smoke signals'. Valid: auto, mpi, torch-gloo, torch-nccl.
+    """
+    from course_lib.machine.measurelaunch import mpiexec
+
+    name = one_of(_("backend"), backend, BACKENDS)
+    if name.startswith("torch") and not has_module("torch"):
+        raise CourseError(
+            _("{name} needs PyTorch, which is not installed here: `pip install torch`, or use --backend mpi.").format(
+                name=name
+            )
+        )
+    if name == "torch-nccl" and gpus_here() < n_ranks:
+        raise CourseError(
+            _(
+                "NCCL needs a GPU for every rank: {n} ranks are asked for, and PyTorch sees {g} GPUs here. "
+                "Use --ranks {g} at most, or --backend torch-gloo or mpi to run on the processors."
+            ).format(n=n_ranks, g=gpus_here())
+        )
+    if name == "auto":
+        if gpus_here() >= n_ranks:
+            return "torch-nccl"
+        if has_module("mpi4py") or not has_module("torch"):
+            name = "mpi"
+        else:
+            return "torch-gloo"
+    if name == "mpi":
+        mpiexec()
+    return name
+
+
+def this_machine() -> dict[str, str | int]:
+    """Return what the measurement ran on, without names of people, hosts or folders.
+
+    >>> sorted(this_machine())
+    ['cores', 'load', 'processor', 'python', 'system']
+    """
+    processor = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                processor = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cores = os.cpu_count() or 1
+    try:
+        load = f"{os.getloadavg()[0]:.2f}"
+    except (AttributeError, OSError):
+        load = ""
+    return {
+        "processor": processor,
+        "cores": cores,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "load": load,
+    }
+
+
+def as_data(measured: Measurement) -> dict:
+    """Return a measurement as plain data for JSON, schedules and all; `from_data` reads it back."""
+    return {
+        "op": measured.op,
+        "n_ranks": measured.n_ranks,
+        "backend": measured.backend,
+        "rounds": measured.rounds,
+        "machine": measured.machine,
+        "points": [
+            {"algorithm": p.algorithm, "message_B": p.message_B, "rounds_s": list(p.rounds_s), "wrong": p.wrong}
+            for p in measured.points
+        ],
+        "missing": [list(pair) for pair in measured.missing],
+        "schedules": {name: schedule.to_arrays() for name, schedule in measured.schedules.items()},
+    }
+
+
+def from_data(data: dict) -> Measurement:
+    """Read a measurement back from `as_data`; anything unexpected is a CourseError.
+
+    >>> from_data({"op": "all_reduce"})
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: This is no measurement of `interconnect measure`: it has no 'points'.
+    """
+    keys = ("points", "op", "n_ranks", "backend", "missing", "rounds", "machine", "schedules")
+    for key in keys:
+        if not isinstance(data, dict) or key not in data:
+            raise CourseError(_("This is no measurement of `interconnect measure`: it has no {key!r}.").format(key=key))
+    try:
+        points = tuple(
+            Point(str(p["algorithm"]), float(p["message_B"]), tuple(map(float, p["rounds_s"])), p["wrong"])
+            for p in data["points"]
+        )
+        missing = tuple((str(name), float(size)) for name, size in data["missing"])
+        schedules = {str(name): Schedule.from_arrays(s) for name, s in data["schedules"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, CourseError):
+            raise
+        raise CourseError(_("This measurement is damaged: {error}.").format(error=error)) from None
+    for point in points:
+        finite("rounds_s", point.rounds_s, above=0, unit="s")
+    return Measurement(
+        canonical_op(data["op"]), whole("n_ranks", data["n_ranks"], at_least=2), str(data["backend"]), points, missing,
+        whole("rounds", data["rounds"], at_least=0), dict(data["machine"]), schedules,
+    )  # fmt: skip
+
+
+def without(measured: Measurement, *names: str) -> Measurement:
+    """Return the measurement without some algorithms: what a model may look at before it is asked about them."""
+    gone = {one_of(_("measured algorithm"), name, measured.algorithms) for name in names}
+    return replace(measured, points=tuple(p for p in measured.points if p.algorithm not in gone))

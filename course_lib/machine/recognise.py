@@ -1,0 +1,211 @@
+"""Recognise: one pass over a text that says what it is and reads everything it holds."""
+
+import re
+from dataclasses import dataclass
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.machine import jsonresults
+from course_lib.machine.nccltests import NcclLog, NcclReader
+from course_lib.machine.nvbandwidth import BandwidthReader, Bandwidths, from_json
+from course_lib.machine.nvlink import NvlinkReader, NvlinkStatus
+from course_lib.machine.p2p import PeerReader, PeerTest
+from course_lib.machine.text import Line, Unreadable, clean, raw_lines
+from course_lib.machine.topo import TopoMatrix, TopoReader
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing of a file is used: what it is, and what to paste instead."""
+
+    saw: str
+    paste: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything read from one source. `kinds` names what was found; `refused` is set where nothing can be used."""
+
+    name: str
+    kinds: tuple[str, ...]
+    topo: TopoMatrix | None = None
+    topos: tuple[TopoMatrix, ...] = ()
+    nccl: NcclLog | None = None
+    nvbandwidth: Bandwidths | None = None
+    p2p: PeerTest | None = None
+    nvlink: NvlinkStatus | None = None
+    refused: Refused | None = None
+    permission: bool = False
+    n_lines: int = 0
+
+
+def anything() -> str:
+    """What the command can read, for people who pasted something else."""
+    return _(
+        "Paste the whole output of one of: `nvidia-smi topo -m`, `nvidia-smi nvlink -s`, a run of nccl-tests "
+        "(`all_reduce_perf -b 8 -e 8G -f 2 -g 8`), `nvbandwidth`, `p2pBandwidthLatencyTest`."
+    )
+
+
+# What else people have at hand: (pattern, what it is, what to paste instead).
+_OTHERS = (
+    (r"ROCm System Management|(?:Link Type|Weight|Hops) between two GPUs|\bXGMI\b", "the topology of AMD's rocm-smi",
+     "For AMD GPUs run rccl-tests and paste its table; the matrix reader knows `nvidia-smi topo -m` only."),
+    (r"\b(?:ACCESS|WEIGHT|LINK TYPE|HOPS) TABLE:|\bamd-smi\b", "a table of AMD's amd-smi",
+     "For AMD GPUs run rccl-tests and paste its table; the matrix reader knows `nvidia-smi topo -m` only."),
+    (r"\bNPU\d+\b.*\b(?:HCCS|HCCS_SW|PIX|SYS)\b|\bHCCS\b", "a topology of another vendor's accelerators", ""),
+    (r"\bGPU \d+/\d+\b|\bXL\d{1,2}\b|xpu-smi", "a topology of Intel's xpu-smi", ""),
+    (r"-i must be used with|-p2p|Invalid combination of input arguments", "an error message of nvidia-smi about its options",
+     "Run `nvidia-smi topo -m` without further options and paste its matrix."),
+    (r"P2P is supported: (?:true|false)|Access to system memory supported", "link capabilities (`nvidia-smi nvlink -c`)",
+     "Run `nvidia-smi nvlink -s`, which prints the state and rate of every link."),
+    (r"\| NVIDIA-SMI \d|\bFan\s+Temp\s+Perf\b", "the summary table of nvidia-smi",
+     "Run `nvidia-smi topo -m` and paste its matrix; the summary says nothing about links."),
+    (r"#bytes\s+#iterations\s+BW peak|RDMA_Write BW Test|Send BW Test", "a perftest run (ib_write_bw)",
+     "Paste a run of nccl-tests across the hosts; give the card's rate with --network."),
+    (r"# OSU MPI|OSU Micro", "an OSU micro-benchmark", "Paste a run of nccl-tests."),
+    (r"\biperf\b|Mbits/sec|Gbits/sec", "an iperf run", "Paste a run of nccl-tests across the hosts."),
+    (r"RocmBandwidthTest|TransferBench", "a bandwidth test of AMD GPUs", "Paste a run of rccl-tests."),
+    (r"USAGE: \w+_perf|\[-b,--minbytes", "the help text of nccl-tests", "Paste the table of a run."),
+    (r"\bPermission denied\b|command not found|No such file", "an error message of the shell",
+     "The command did not run; paste its output once it does."),
+)  # fmt: skip
+_OTHERS = tuple((re.compile(p), saw, paste) for p, saw, paste in _OTHERS)
+_OTHER_GATE = re.compile(
+    r"ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb|supported|NVIDIA-SMI|Fan |#bytes"
+    r"|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
+)
+_HTML = re.compile(r"<(?:!doctype html|html|head|body|script|meta|div|title)\b", re.IGNORECASE)
+
+
+class _All:
+    """Every reader, fed line by line."""
+
+    def __init__(self):
+        self.topo, self.nccl, self.bands = TopoReader(), NcclReader(), BandwidthReader()
+        self.peer, self.links = PeerReader(), NvlinkReader()
+        self.other: int | None = None
+        self.words = 0
+
+    def feed(self, line: Line) -> None:
+        self.topo.feed(line)
+        self.nccl.feed(line)
+        self.bands.feed(line)
+        self.peer.feed(line)
+        self.links.feed(line)
+        if self.other is None and _OTHER_GATE.search(line.text):
+            self.other = next((k for k, (p, _s, _p) in enumerate(_OTHERS) if p.search(line.text)), None)
+
+
+def read(source, name: str = "") -> Reading:
+    """Read whatever a source holds in one pass.
+
+    Args:
+        source: a path, bytes, text with a line end, or an open file.
+        name: what to call it in reports.
+
+    Raises:
+        CourseError: a file that cannot be opened.
+
+    >>> read("\\tGPU0\\tGPU1\\nGPU0\\t X \\tNV4\\nGPU1\\tNV4\\t X \\n").kinds
+    ('topology matrix',)
+    >>> read("<html>\\n").refused.saw
+    'a web page (HTML)'
+    """
+    readers, n, growing, last = _All(), 0, True, -1
+    text, html, started = [], False, False
+    json_size = 0
+    try:
+        for n, raw, goes_on in raw_lines(source):
+            if not started and raw.strip("\ufeff \t\r\n"):
+                started = True
+                if raw.lstrip("\ufeff \t").startswith(("{", "[\n", "[{")):
+                    text = [raw]
+                elif _HTML.match(raw.lstrip("\ufeff \t")) or raw.lstrip("\ufeff \t").lower().startswith("<?xml"):
+                    html = True
+                if text or html:
+                    if html:
+                        break
+                    continue
+            if text:
+                json_size += len(raw)
+                if json_size > jsonresults.MOST_CHARACTERS:
+                    return Reading(name, (), refused=Refused(_("JSON of more than 64 MiB"), anything()), n_lines=n)
+                text.append(raw)
+                continue
+            if goes_on:
+                continue
+            said, tag, stderr, bare = clean(raw)
+            if bare is not None and not tag:
+                growing = growing and bare > last
+                last = bare
+                tag = "" if growing else str(bare)
+            readers.feed(Line(n, said, tag, stderr))
+    except Unreadable as error:
+        return Reading(name, (), refused=Refused(error.saw, anything()))
+    if html:
+        saw = _("a web page (HTML)")
+        return Reading(
+            name,
+            (),
+            refused=Refused(saw, _("Save or paste the text of the page's table.") + " " + anything()),
+            n_lines=n,
+        )
+    if not started:
+        return Reading(name, (), refused=Refused(_("nothing: the file is empty"), anything()), n_lines=n)
+    return _json(name, "".join(text), n) if text else _reading(name, readers, n)
+
+
+def _json(name: str, text: str, n: int) -> Reading:
+    data, whole = jsonresults.parse(text)
+    if data is not None:
+        log = jsonresults.nccl_log(data, whole)
+        if log is not None:
+            return Reading(name, ("nccl-tests JSON",), nccl=log, n_lines=n)
+        reader = BandwidthReader()
+        if isinstance(data.get("nvbandwidth", data), dict):
+            from_json(data, reader)
+        found = reader.done()
+        if found is not None and found.matrices:
+            return Reading(name, ("nvbandwidth JSON",), nvbandwidth=found, n_lines=n)
+    saw = _("JSON, but no result file of nccl-tests or nvbandwidth") if whole else _("JSON that is cut off or broken")
+    paste = _("Run nccl-tests with `-J file` or nvbandwidth with `-j`, or paste the tables they print.")
+    return Reading(name, (), refused=Refused(saw, paste), n_lines=n)
+
+
+def _reading(name: str, readers: _All, n: int) -> Reading:
+    topos = tuple(readers.topo.done())
+    log, bands, peer, links = readers.nccl.done(), readers.bands.done(), readers.peer.done(), readers.links.done()
+    permission, foreign = readers.topo.permission, readers.topo.foreign
+    kinds, refused = [], None
+    if topos:
+        kinds.append("topology matrix")
+    if log is not None and (log.jobs or log.n_damaged or log.facts or readers.nccl.seen_header):
+        kinds.append("nccl-tests" if log.jobs or log.n_damaged or readers.nccl.seen_header else "log")
+    if bands is not None and (bands.matrices or bands.sums or bands.waived or bands.damaged):
+        kinds.append("nvbandwidth")
+    if peer is not None:
+        kinds.append("p2pBandwidthLatencyTest")
+    if links is not None and links.gpus:
+        kinds.append("nvlink status")
+    useful = [k for k in kinds if k != "log"]
+    if permission and not useful:
+        refused = Refused(
+            _("a table of peer permission (OK, NS …): OK means permitted, it says nothing about speed or wires"),
+            _("Run `nvidia-smi topo -m` and paste its matrix as well."),
+        )
+    elif readers.other is not None and not useful and not kinds:
+        _pattern, saw, paste = _OTHERS[readers.other]
+        refused = Refused(_(saw), _(paste) if paste else anything())
+    elif foreign and not useful:
+        saw = _("a matrix of GPUs whose words are not those of `nvidia-smi topo -m` (another vendor's tool?)")
+        refused = Refused(saw, anything())
+    elif not kinds:
+        refused = Refused(_("{n} lines of text, none of a kind this command knows").format(n=n), anything())
+    return Reading(
+        name, tuple(kinds), topos[0] if topos else None, topos, log, bands if "nvbandwidth" in kinds else None,
+        peer, links if links is not None and links.gpus else None, refused, permission, n,
+    )  # fmt: skip
+
+
+__all__ = ["CourseError", "Reading", "Refused", "anything", "read"]
