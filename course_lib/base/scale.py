@@ -79,10 +79,10 @@ def _exists(value: object) -> bool:
 def _said(value: float, ladder: tuple[tuple[float, str], ...], unit: str, digits: int) -> str:
     """Pick the rung whose rounded number is below the next rung, so that 999.99 MB reads 1 GB."""
     size, rung = abs(value), 0
+    near = 1 - 10.0 ** (1 - digits)  # of a rung's step: what is below cannot be rounded up to it
     while rung + 1 < len(ladder):
-        step = round(ladder[rung + 1][0] / ladder[rung][0])
-        shown = float(say_number(size / ladder[rung][0], digits).replace(",", ""))
-        if shown < step:
+        step, part = round(ladder[rung + 1][0] / ladder[rung][0]), size / ladder[rung][0]
+        if part < step and (part < step * near or float(say_number(part, digits).replace(",", "")) < step):
             break
         rung += 1
     scale, prefix = ladder[rung]

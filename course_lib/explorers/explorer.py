@@ -26,11 +26,13 @@ a snapshot in the saved notebook.
 """
 
 import contextlib
+import gc
 import html
 import inspect
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import ipywidgets as widgets
 import plotly.graph_objects as go
@@ -96,6 +98,7 @@ class Explorer:
         self._merger = Merger(self._update)
         self._build(question)
         self._update()
+        _settle()
 
     # What the learner sees
 
@@ -284,6 +287,13 @@ class Explorer:
                 raw=True,
             )
         display(self.snapshot(), raw=True)
+
+
+@lru_cache(maxsize=1)
+def _settle() -> None:
+    """Set aside, once a kernel, what the imports made: a full collection would look at all of it, 100 ms in the middle of a drag."""
+    gc.collect()
+    gc.freeze()
 
 
 def _check_names(compute: Callable, controls: dict[str, Control]) -> None:

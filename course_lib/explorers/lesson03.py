@@ -41,6 +41,8 @@ PATTERNS = (
     (_("GPU k to all others"), "outcast"),
     (_("all others to GPU k"), "incast"),
 )
+# What k is in the patterns that have one.
+DETAILS = {"permutation": "seed", "shift": "by", "pair": "dst", "outcast": "source", "incast": "to"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Traffic:
 
     `first` names the line of the picture that fills first (`first_link` is a link of it), `width_Bps` is its width, and
     `flows` how many flows it carries (parts of flows count as parts): width over flows is the slowest rate. `k` is the
-    number that the pattern used.
+    number that the pattern used, 0 where it has none.
     """
 
     topology: Topology
@@ -85,7 +87,6 @@ def counted(pattern_name: str, k: int, n_gpus: int) -> int:
     return 1 + (k - 1) % (n_gpus - 1) if pattern_name in ("pair", "shift") else k
 
 
-@lru_cache(maxsize=256)
 def traffic(machine: str, name: str, k: int = 1) -> Traffic:
     """Return what every flow of a pattern gets in a machine, max–min fair, and what fills first.
 
@@ -101,11 +102,14 @@ def traffic(machine: str, name: str, k: int = 1) -> Traffic:
     >>> round(box.slowest_Bps / 1e9, 1), box.flows, round(float(box.slower.max()), 2)
     (64.3, 7.0, 7.0)
     """
-    k = whole("k", k, at_least=1)
+    k = counted(name, whole("k", k, at_least=1), _machines(machine)[0].n_gpus)
+    return _traffic(machine, name, k if name in DETAILS else 0)
+
+
+@lru_cache(maxsize=256)
+def _traffic(machine: str, name: str, k: int) -> Traffic:
     topology, drawn = _machines(machine)
-    k = counted(name, k, topology.n_gpus)
-    detail = {"permutation": "seed", "shift": "by", "pair": "dst", "outcast": "source", "incast": "to"}.get(name)
-    src, dst = pattern(name, topology.n_gpus, **({detail: k} if detail else {}))
+    src, dst = pattern(name, topology.n_gpus, **({DETAILS[name]: k} if name in DETAILS else {}))
     paths = routes(topology, src, dst)
     rate = max_min_rates(topology, paths)
     flow, shares = (_as_drawn(topology, drawn, loads(topology, paths, each)) for each in (rate, 1.0))
@@ -187,7 +191,9 @@ def _sentence(found: Traffic, values: dict) -> str:
     parts = [describe(values["machine"]) + ".", spread(found)]
     if len(found.rate_Bps) > 1:
         parts.append(_("Together they move {total}.").format(total=say_rate(found.total_Bps)))
-    if found.k != values["k"]:
+    if found.name not in DETAILS:
+        parts.append(_("k plays no part in this pattern."))
+    elif found.k != values["k"]:
         parts.append(
             _("k counts round: this machine has {n} GPUs, so k is {k} here.").format(n=found.topology.n_gpus, k=found.k)
         )
@@ -200,6 +206,9 @@ def who_gets_what() -> Explorer:
     >>> who_gets_what().figure.layout.title.text
     'GPU 0 → 4 NVSwitches is full: 450 GB/s; so is one other line'
     """
+    for _title, machine in MACHINES:  # build and lay out all of them now, so that every choice answers at once
+        layout(_machines(machine)[1])
+        traffic(machine, "all-to-all")
     return Explorer(
         traffic,
         _draw,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import plotly.graph_objects as go
@@ -62,7 +62,7 @@ class Reading:
         return int(np.argmin(np.where(part, self.at_s, np.inf)))
 
 
-@lru_cache(maxsize=64)
+@cache
 def _contest(system: str, n_ranks: int, library_only: bool) -> Contest:
     return contest(system, n_ranks, SIZES, library_only=library_only)
 
@@ -88,6 +88,10 @@ def ring_tree_or_switch() -> Explorer:
     >>> shown.figure.layout.title.text
     '8 GPUs: ring is the only one that takes part'
     """
+    for system in SYSTEMS:  # price all of them now, a second or so, so that every choice answers at once
+        for n_ranks in COUNTS:
+            for library_only in (True, False):
+                _contest(system, n_ranks, library_only)
     return Explorer(
         race,
         lambda now: contest_figure(now.found, now.message_B, role=now.role),

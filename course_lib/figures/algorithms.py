@@ -119,15 +119,16 @@ def _panel(
 ) -> tuple[list[dict], list[dict]]:
     """Return the traces of one panel (a line per row, the winner, the mark) and the names at the line ends."""
     sizes, say = found.message_B, say_time if axis == "y" else say_rate
+    said_sizes = [say_bytes(b) for b in sizes.tolist()]
+    value = "%{text}, %{y:.3~s}" + ("s" if axis == "y" else "B/s")
     place = {name: i for i, name in enumerate(found.names)}
     data, ends = [], []
     for k, name in enumerate(ROWS):
         here, faint = name in place, name not in found.taking_part
         y = values[place[name]] if here else np.full(sizes.size, np.nan)
-        texts = [f"{name}: {say_bytes(float(b))}, {say(float(v))}" for b, v in zip(sizes, y)] if here else []
         look = {"role": "model", "dash": SERIES_DASH[k], "width": 1.1 if faint else 1.6}
-        drawn = line(sizes, y, name=name, hover="%{text}", **look)
-        data.append(drawn | {"yaxis": axis, "text": texts, "opacity": 0.45 if faint else 0.9})
+        drawn = line(sizes, y, name=name, hover=f"{name}: {value}", **look)
+        data.append(drawn | {"yaxis": axis, "text": said_sizes if here else [], "opacity": 0.45 if faint else 0.9})
         if here:
             said = name if axis == "y" else f"{name}<br><b>{say(float(y[-1]))}</b>"
             ends.append((said, float(y[-1]), _role(name, found, role)))

@@ -103,12 +103,13 @@ def tensors(
         [2 * head_flops],
         [float(counted.head + counted.norms / 2)],
     )
+    name, sizes_of_layer = _("layer {number}, {piece}"), [p[1] for p in back]
     for number in range(n, 0, -1):
-        names += [_("layer {number}, {piece}").format(number=number, piece=p[0]) for p in back]
+        names += [name.format(number=number, piece=p[0]) for p in back]
         layer += [n - number] * len(back)
-        f += (layer_forward * share[::-1]).tolist()
-        b += (layer_backward * share[::-1]).tolist()
-        sizes += [p[1] for p in back]
+    f += (layer_forward * share[::-1]).tolist() * n
+    b += (layer_backward * share[::-1]).tolist() * n
+    sizes += sizes_of_layer * n
     names.append(_("embedding"))
     layer.append(n)
     f.append(0.0)
@@ -159,15 +160,14 @@ def bars(work: Work, timeline: Overlap) -> tuple[Event, ...]:
             _("The pass has {n} tensors and the timeline {m}.").format(n=len(work.layer), m=len(timeline.layer_end_s))
         )
     drawn, begin = [], 0.0
-    for unit in np.unique(work.layer):
-        inside = np.flatnonzero(work.layer == unit)
-        end = float(timeline.layer_end_s[inside[-1]])
+    last = np.append(np.flatnonzero(np.diff(work.layer)), len(work.layer) - 1)  # of each layer, in order
+    for i, end in zip(last.tolist(), timeline.layer_end_s[last].tolist()):
         if end > begin:
-            label = work.names[inside[0]].split(",")[0]
-            drawn.append(Event("compute", label, begin, end))
+            drawn.append(Event("compute", work.names[i].split(",")[0], begin, end))
         begin = end
-    for k, (start, finish) in enumerate(zip(timeline.start_s, timeline.finish_s)):
-        drawn.append(Event("network", _("bucket {number}").format(number=k + 1), float(start), float(finish)))
+    name = _("bucket {number}")
+    for k, (start, finish) in enumerate(zip(timeline.start_s.tolist(), timeline.finish_s.tolist())):
+        drawn.append(Event("network", name.format(number=k + 1), start, finish))
     return tuple(drawn)
 
 

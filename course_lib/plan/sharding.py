@@ -14,6 +14,8 @@ from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.plan.price import TimeOf, price
 
+FEW = 48  # bucket sizes up to which each is searched by itself
+
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
@@ -84,15 +86,36 @@ def _closings(
     gradient_B: np.ndarray, bucket_B: np.ndarray, first_bucket_B: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """For every layer (rows) and bucket limit (columns): is a bucket closed here, and how many bytes are in it."""
-    filled, limit = np.zeros(bucket_B.shape), first_bucket_B.astype(float)
     closed = np.zeros((gradient_B.size, bucket_B.size), dtype=bool)
     carried = np.zeros(closed.shape)
+    if bucket_B.size <= FEW:  # arrays of a few numbers are slower than the numbers themselves
+        sizes = gradient_B.tolist()
+        for column, (limit, first) in enumerate(zip(bucket_B.tolist(), first_bucket_B.tolist())):
+            at, filled = _closed_at(sizes, limit, first)
+            closed[at, column], carried[at, column] = True, filled
+        return closed, carried
+    filled, limit = np.zeros(bucket_B.shape), first_bucket_B.astype(float)
     for layer, size in enumerate(gradient_B):
         filled = filled + size
         full = (filled >= limit) if layer < gradient_B.size - 1 else (filled > 0)
         closed[layer], carried[layer] = full, np.where(full, filled, 0.0)
         filled, limit = np.where(full, 0.0, filled), np.where(full, bucket_B, limit)
     return closed, carried
+
+
+def _closed_at(sizes: list[float], limit: float, first: float) -> tuple[list[int], list[float]]:
+    """For one bucket limit: the layers at which a bucket closes, and the bytes in each."""
+    at, carried, filled, needed = [], [], 0.0, first
+    for layer, size in enumerate(sizes):
+        filled += size
+        if filled >= needed:
+            at.append(layer)
+            carried.append(filled)
+            filled, needed = 0.0, limit
+    if filled > 0:  # what is left when no layer is
+        at.append(len(sizes) - 1)
+        carried.append(filled)
+    return at, carried
 
 
 def _exposed(closed: np.ndarray, duration_s: np.ndarray, layer_end_s: np.ndarray) -> np.ndarray:

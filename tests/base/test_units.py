@@ -215,6 +215,8 @@ def test_a_quantity_that_does_not_exist_is_a_dash():
         assert say(float("nan")) == say(None) == say(float("inf")) == "–"
         assert say(0).split(" ")[0] == "0"
         assert "nan" not in say(-1.0)
+        for most in (1e300, 1.7e308, 5e-324):
+            assert say(most) != "–"
 
 
 def test_a_rate_is_one_direction_and_refuses_nonsense():

@@ -72,6 +72,15 @@ def test_k_counts_round_and_the_sentence_says_so():
         traffic("hgx-h10", "incast", 1)
 
 
+def test_where_k_plays_no_part_the_sentence_says_so():
+    explorer = who_gets_what()
+    for _title, name in PATTERNS:
+        explorer.set(name=name, k=5)
+        assert ("no part" in explorer._said.value) == (name in ("halves", "all-to-all"))
+        again = traffic("hgx-h100", name, 4)
+        assert (again is traffic("hgx-h100", name, 5)) == (name in ("halves", "all-to-all"))
+
+
 def test_every_choice_draws_a_picture_that_names_a_link():
     explorer = who_gets_what()
     seen = set()

@@ -35,6 +35,13 @@ def test_every_control_changes_the_picture_and_nothing_fails(race):
         assert seen(race) != before
 
 
+def test_every_choice_was_priced_when_the_explorer_was_made(race):
+    before = lesson05._contest.cache_info().misses
+    for name, ends in (("n_ranks", 128), ("system", "gb200-nvl72"), ("library_only", False), ("system", "dgx1-v100")):
+        race.set(**{name: ends})
+    assert lesson05._contest.cache_info().misses == before
+
+
 def test_every_system_draws_at_the_ends_of_the_sliders_with_the_same_traces(race):
     ends = {n: (c.values[0], c.values[-1]) for n, c in race._controls.items() if isinstance(c, Slider)}
     assert isinstance(race._controls["system"], Choice)

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
+from course_lib.plan import sharding
 from course_lib.plan.price import price
 from course_lib.plan.sharding import accumulate, bucket_search, overlap, overlap_events
 
@@ -45,6 +46,17 @@ def test_search_agrees_with_one_timeline_at_a_time():
     np.testing.assert_array_equal(found.n_buckets, [o.bucket_B.size for o in single])
     assert found.best_exposed_s == found.exposed_s.min()
     assert 0 < int(np.argmin(found.exposed_s)) < 63  # neither tiny buckets nor one bucket
+
+
+def test_few_sizes_and_many_are_searched_alike(monkeypatch):
+    rng = np.random.default_rng(3)
+    for _case in range(200):
+        sizes = rng.choice([0.0, 0.1, 0.2, 1.0, 3.0, 5e6], rng.integers(1, 12))
+        limits, first = rng.choice([0.1, 0.3, 0.6, 1.0, 4.0, 1e7], 5), rng.choice([0.05, 0.3, 1.0], 5)
+        monkeypatch.setattr(sharding, "FEW", 0)
+        wide = sharding._closings(sizes, limits, first)
+        monkeypatch.setattr(sharding, "FEW", 5)
+        assert all((a == b).all() for a, b in zip(wide, sharding._closings(sizes, limits, first), strict=True))
 
 
 def test_the_price_is_asked_once_with_the_buckets_only():
