@@ -28,31 +28,33 @@ _MEMORY_SHARE = 0.5  # of what is free: more would push somebody else's pages ou
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One algorithm at one message size: the time of every round, and how many elements were wrong on the worst rank.
+    """One algorithm at one message size: its times round by round, and how many elements were wrong on the worst rank.
 
-    Each round's time is the median of several runs in a row. `time_s` is the round that the computer's other work
-    disturbed least; median and quartiles show how much it did disturb.
+    A round is several runs in a row. `usual_s` are the rounds' medians, `quick_s` their lower deciles. `time_s` is the quickest
+    of these: what a run takes where the computer's other work did not disturb it; median and quartiles of the usual times
+    show how much it did disturb.
     """
 
     algorithm: str
     message_B: float
-    rounds_s: tuple[float, ...]
+    quick_s: tuple[float, ...]
+    usual_s: tuple[float, ...]
     wrong: int | None
 
     @property
     def time_s(self) -> float:
-        """The least disturbed round."""
-        return float(min(self.rounds_s))
+        """The least disturbed time."""
+        return float(min(self.quick_s))
 
     @property
     def median_s(self) -> float:
-        """The median of the rounds."""
-        return float(np.median(self.rounds_s))
+        """The median of the rounds' usual times."""
+        return float(np.median(self.usual_s))
 
     @property
     def quartiles_s(self) -> tuple[float, float]:
-        """The lower and the upper quartile of the rounds."""
-        low, high = np.quantile(self.rounds_s, [0.25, 0.75])
+        """The lower and the upper quartile of the rounds' usual times."""
+        low, high = np.quantile(self.usual_s, [0.25, 0.75])
         return float(low), float(high)
 
 
@@ -203,7 +205,7 @@ def measure(
         "op": op, "n_ranks": n, "backend": chosen, "sizes": sizes, "seconds": seconds, "rounds": rounds, "seed": seed,
         "schedules": [s.to_arrays() for s in plans.values()],
     }  # fmt: skip
-    times: dict[tuple[int, int], list[float]] = {}
+    times: dict[tuple[int, int], list[tuple[float, float]]] = {}
     wrong: dict[tuple[int, int], int] = {}
     library, done, whole_work = "", 0, len(plans) * len(sizes) * (rounds + 1)
     tell = progress or (lambda share, words: None)
@@ -218,7 +220,7 @@ def measure(
                 if said["kind"] == "check":
                     wrong[at] = said["wrong"]
                 else:
-                    times.setdefault(at, []).append(float(said["time_s"]))
+                    times.setdefault(at, []).append((float(said["quick_s"]), float(said["usual_s"])))
                 tell(done / whole_work, f"{names[at[0]]}, {say_bytes(sizes[at[1]])}")
     tell(1.0, _("done"))
     made, missing = [], []
@@ -226,7 +228,8 @@ def measure(
         for m, size in enumerate(sizes):
             found = times.get((a, m), [])
             if found:
-                made.append(Point(name, float(size), tuple(found), wrong.get((a, m))))
+                quick, usual = zip(*found, strict=True)
+                made.append(Point(name, float(size), quick, usual, wrong.get((a, m))))
             if len(found) < min(ENOUGH, rounds):
                 missing.append((name, float(size)))
     if not made:
@@ -234,7 +237,7 @@ def measure(
             _("Nothing was timed within {s:g} s; give more seconds, fewer ranks or smaller messages.").format(s=seconds)
         )
     machine = this_machine() | {"library": library, "memory_B": needed_B}
-    most = max(len(p.rounds_s) for p in made)
+    most = max(len(p.usual_s) for p in made)
     return Measurement(op, n, chosen, tuple(made), tuple(missing), most, machine, plans)
 
 
@@ -388,7 +391,13 @@ def as_data(measured: Measurement) -> dict:
         "rounds": measured.rounds,
         "machine": measured.machine,
         "points": [
-            {"algorithm": p.algorithm, "message_B": p.message_B, "rounds_s": list(p.rounds_s), "wrong": p.wrong}
+            {
+                "algorithm": p.algorithm,
+                "message_B": p.message_B,
+                "quick_s": list(p.quick_s),
+                "usual_s": list(p.usual_s),
+                "wrong": p.wrong,
+            }
             for p in measured.points
         ],
         "missing": [list(pair) for pair in measured.missing],
@@ -410,7 +419,13 @@ def from_data(data: dict) -> Measurement:
             raise CourseError(_("This is no measurement of `interconnect measure`: it has no {key!r}.").format(key=key))
     try:
         points = tuple(
-            Point(str(p["algorithm"]), float(p["message_B"]), tuple(map(float, p["rounds_s"])), p["wrong"])
+            Point(
+                str(p["algorithm"]),
+                float(p["message_B"]),
+                tuple(map(float, p["quick_s"])),
+                tuple(map(float, p["usual_s"])),
+                p["wrong"],
+            )
             for p in data["points"]
         )
         missing = tuple((str(name), float(size)) for name, size in data["missing"])
@@ -420,7 +435,8 @@ def from_data(data: dict) -> Measurement:
             raise
         raise CourseError(_("This measurement is damaged: {error}.").format(error=error)) from None
     for point in points:
-        finite("rounds_s", point.rounds_s, above=0, unit="s")
+        for name in ("quick_s", "usual_s"):
+            finite(name, getattr(point, name) or (None,), above=0, unit="s")
     return Measurement(
         canonical_op(data["op"]), whole("n_ranks", data["n_ranks"], at_least=2), str(data["backend"]), points, missing,
         whole("rounds", data["rounds"], at_least=0), dict(data["machine"]), schedules,

@@ -84,9 +84,7 @@ def compare(measured: Measurement, race: tuple[str, str] | None = None) -> Compa
         others_off = None if others_s is None else off(times, others_s)
         line_s = times / (1 + line.residual)
         rows.append(
-            Compared(
-                name, sizes, times, line, model_s, others_s, off(times, line_s), off(times, model_s), others_off
-            )
+            Compared(name, sizes, times, line, model_s, others_s, off(times, line_s), off(times, model_s), others_off)
         )
     return Comparison(model, tuple(rows), _race(columns, measured.cores, race))
 
@@ -105,9 +103,7 @@ def _race(columns: dict, cores: int, names: tuple[str, str] | None) -> Race | No
     sizes = np.array(sorted(set(measured[0]) & set(measured[1])))
     if not sizes.size:
         return None
-    predicted = [
-        dict(zip(sizes, predict_s(columns[name][0], model, sizes), strict=True)) for name in (first, second)
-    ]
+    predicted = [dict(zip(sizes, predict_s(columns[name][0], model, sizes), strict=True)) for name in (first, second)]
     fine = np.geomspace(sizes[0], sizes[-1], 400)
     wins = [order(*measured), order(*predicted)]
     decided = [size for size in sizes if wins[0][size]]

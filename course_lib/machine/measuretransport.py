@@ -203,18 +203,19 @@ def room_needed(steps: Sequence[Turn]) -> int:
     return max((sum(p.stop - p.begin for p in turn.receives if p.add) for turn in steps), default=0)
 
 
-def timed(go: Callable[[], None], times: int, transport) -> float:
-    """Return seconds of one run, from the last rank's end to the last rank's next end: the median of `times` in a row.
+def timed(go: Callable[[], None], times: int, transport) -> tuple[float, float]:
+    """Return (the lower decile, the median) of the seconds of one run on its slowest rank, over `times` runs in a row.
 
-    The clock is the computer's own and the same for all its processes. A median, because now and then the system gives a
-    core to somebody else for a few milliseconds.
+    A rank that was late makes the others wait, so a run counts as long as its slowest rank took. Now and then the system
+    gives a core to somebody else for milliseconds; the lower decile is what a run takes where it did not.
     """
-    ends = np.empty(times + 1)
+    took = np.empty(times)
     transport.finished()
     transport.barrier()
-    ends[0] = time.perf_counter()
     for i in range(times):
+        begin = time.perf_counter()
         go()
         transport.finished()
-        ends[i + 1] = time.perf_counter()
-    return float(np.median(np.diff(transport.largest(ends))))
+        took[i] = time.perf_counter() - begin
+    slowest = transport.largest(took)
+    return float(np.quantile(slowest, 0.1)), float(np.median(slowest))

@@ -157,7 +157,7 @@ class NcclReader:
         """Take one line."""
         text = line.text
         is_log = self.facts.feed(text, line.number)
-        if TYPE.search(text):
+        if ("  " in text or "\t" in text or not is_log) and TYPE.search(text):
             self._rows(line)
             return
         if is_log or not _GATE.search(text):
