@@ -62,7 +62,7 @@ def _judge(target: Target, claim: Claim | None, on: dt.date) -> Verdict:
         return Verdict(target, claim, MISSED, text.format(**words))
     if claim.evidence == "predicted" and not claim.valid:
         text = _(
-            "{title}: {value} meets {bound}, but the prediction is outside what its model was held against. {above} decides, or {owner} measures."
+            "{title}: {value} meets {bound}, but the prediction is outside its range of validity. {above} decides, or {owner} measures."
         )
         return Verdict(target, claim, OUTSIDE, text.format(**words))
     strength = {"measured": 2, "predicted": 1, "assumed": 0}

@@ -1,5 +1,6 @@
 """Failures of many parts: rates add up, so a cluster's time between failures is that of a part over their number."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,10 +94,10 @@ def rate_interval(events: int, exposure_s: float, level: float = 0.9) -> tuple[f
     tail = (1 - share("level", level)) / 2
 
     def solve(chance) -> float:
-        low, high = 0.0, n + 10.0
+        low, high = 0.0, n + 5 * n**0.5 + 12
         while chance(high) < 0:
             high *= 2
-        for _round in range(100):
+        for _round in range(48):
             middle = (low + high) / 2
             low, high = (middle, high) if chance(middle) < 0 else (low, middle)
         return high
@@ -106,6 +107,7 @@ def rate_interval(events: int, exposure_s: float, level: float = 0.9) -> tuple[f
     return low / exposure, high / exposure
 
 
+@functools.cache
 def part_rates(name: str = "llama3-405b") -> tuple[Rate, ...]:
     """Return how often each kind of part fails, from the counts of Llama 3's table (source: `published.fleet(name)`).
 

@@ -1,0 +1,105 @@
+"""Bills that add up, and designs that win one benchmark and lose the mix."""
+
+import numpy as np
+import pytest
+
+from course_lib.base.errors import CourseError
+from course_lib.cluster import cost, loadmix
+from course_lib.cluster.published import YEAR_s, assumptions, known
+
+
+def test_lines_are_all_there_and_add_up():
+    b = cost.bill(1024)
+    assert tuple(b.lines) == cost.LINES
+    assert b.usd_per_year == pytest.approx(sum(b.lines.values()))
+    assert b.usd_per_gpu_hour == pytest.approx(b.usd_per_year / 1024 / 8760)
+
+
+def test_the_bill_stands_beside_what_others_print():
+    b = cost.bill(1024)
+    assert b.usd_per_gpu_hour == pytest.approx(known("rented_usd_per_gpu_hour").value, rel=0.2)
+    network = b.switches * known("switch_usd").value + b.modules * known("optic_usd").value
+    assert network / b.purchase_usd == pytest.approx(known("network_share").value, abs=0.03)
+
+
+def test_every_assumed_number_can_be_replaced_and_moves_the_bill():
+    base = cost.bill(1024)
+    for a in assumptions():
+        moved = cost.bill(1024, **{a.name: a.value * 1.1})
+        assert moved.usd_per_year != pytest.approx(base.usd_per_year, rel=1e-9), a.name
+
+
+def test_a_yearly_payment_pays_the_price_back():
+    payment, owed = cost.yearly_usd(100.0, 4, 0.08), 100.0
+    for _ in range(4):
+        owed = owed * 1.08 - payment
+    assert owed == pytest.approx(0, abs=1e-9)
+
+
+def test_copper_saves_the_power_of_the_optics():
+    light, copper = cost.bill(1024), cost.bill(1024, optical=False)
+    assert copper.optics_W < 0.02 * light.optics_W
+    assert copper.lines["optics"] == 0
+    assert light.optics_W == light.modules * 17
+
+
+def test_a_taper_saves_switches():
+    assert cost.bill(4096, oversubscription=4.0).switches < cost.bill(4096).switches
+
+
+def test_a_million_tokens_cost_more_when_less_of_the_time_counts():
+    assert cost.usd_per_million_tokens(YEAR_s, 1e6, [1.0, 0.5]) == pytest.approx([1.0, 2.0])
+    with pytest.raises(CourseError, match="at most 1"):
+        cost.usd_per_million_tokens(1.0, 1.0, 90)
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: cost.bill(1001), "take 1000 or 1008"),
+        (lambda: cost.bill(1024, host_price=3), "valid: host_usd"),
+        (lambda: cost.bill(1024, pue=0.9), "pue"),
+        (lambda: cost.bill(1024, interest=-1), "interest"),
+        (lambda: loadmix.mix("training"), "mix"),
+        (lambda: loadmix.mix_time("dgx-h100", []), "empty"),
+        (lambda: loadmix.mix_time("dgx-h100", loadmix.mix("decoding"), neighbours=1.0), "below 1"),
+        (lambda: loadmix.rank({"a": "dgx-h100"}, loadmix.mix("decoding")), "two designs"),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, word):
+    with pytest.raises(CourseError, match=word):
+        call()
+
+
+THIN = loadmix.variant("dgx-b200", "B200 with two cards", cards=2)
+
+
+@pytest.mark.parametrize("name", list(loadmix.MIXES))
+def test_the_fastest_box_with_a_thin_network_wins_the_benchmark_and_loses_the_mix(name):
+    r = loadmix.rank({"thin": THIN, "even": "dgx-h100"}, loadmix.mix(name))
+    assert (r.wins_benchmark, r.wins_mix) == ("thin", "even")
+
+
+def test_neighbours_and_late_ranks_only_cost():
+    calls = loadmix.mix("expert training")
+    base = loadmix.mix_time("dgx-h100", calls).total_s
+    assert loadmix.mix_time("dgx-h100", calls, neighbours=0.5).total_s > 1.3 * base
+    late = loadmix.mix_time("dgx-h100", calls, lateness_s=1e-5)
+    harmonic = lambda n: (1 / np.arange(1, n + 1)).sum()  # noqa: E731
+    assert late.late_s == pytest.approx(1e-5 * sum(c.times * harmonic(c.n_ranks) for c in calls))
+
+
+def test_the_slowest_of_many_comes_as_late_as_draws_show():
+    drawn = np.random.default_rng(0).exponential(1.0, (20_000, 64)).max(1).mean()
+    assert drawn == pytest.approx((1 / np.arange(1, 65)).sum(), rel=0.01)
+
+
+def test_inside_a_rack_neighbours_do_not_slow():
+    calls = loadmix.mix("decoding")
+    assert (
+        loadmix.mix_time("gb200-nvl72", calls, neighbours=0.5).total_s == loadmix.mix_time("gb200-nvl72", calls).total_s
+    )
+
+
+def test_predictions_outside_what_was_measured_say_so():
+    assert loadmix.mix_time("dgx-h100", loadmix.mix("expert training")).outside
