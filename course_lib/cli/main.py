@@ -12,7 +12,9 @@ COMMANDS = {
     "bundle": "make the archive for a class: the course without solutions, instructor pages and tests",
     "check": "run an exercise in a clean kernel and say what would be marked",
     "gate": "check a design against targets: what is met, what stops, who decides",
+    "grade": "mark what a class handed in, each hand-in in a sandbox",
     "lab": "open the course in JupyterLab",
+    "measure": "run real collectives between processes of this computer and lay them beside the model",
     "predict": "predict the time of a collective on a system",
     "progress": "list questions, verdicts and points of this learner",
 }

@@ -86,6 +86,11 @@ class Measurement:
         return [p for p in self.points if p.wrong]
 
     @property
+    def disturbed(self) -> float:
+        """How many times as long the usual run took as the least disturbed one (median over the points)."""
+        return float(np.median([p.median_s / p.time_s for p in self.points]))
+
+    @property
     def cores(self) -> int:
         """Processor cores that the ranks share; GPUs have one worker each."""
         return self.n_ranks if self.backend == "torch-nccl" else int(self.machine.get("cores", 1))

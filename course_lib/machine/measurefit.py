@@ -72,20 +72,13 @@ def work(schedule: Schedule, cores: int) -> tuple[float, NDArray[np.float64], ND
     return repeats, np.array(sorted(messages.items()), float).reshape(-1, 2), np.array(chunks)
 
 
-def _rows(schedule: Schedule, cores: int, message_B: NDArray, threshold_B: float) -> NDArray:
-    """Return the columns (repeats, messages, large messages, bytes), shape (sizes, 4)."""
-    repeats, messages, chunks = work(schedule, cores)
-    unit_B = np.atleast_1d(schedule.chunk_B(message_B))
-    sizes = messages[:, 0] * unit_B[:, None]
-    return np.stack(
-        [
-            np.full(unit_B.shape, repeats),
-            np.full(unit_B.shape, messages[:, 1].sum()),
-            ((sizes > threshold_B) * messages[:, 1]).sum(axis=1),
-            float(chunks) * unit_B,
-        ],
-        axis=1,
-    )
+def _rows(done: tuple, unit_B: NDArray, threshold_B: float) -> NDArray:
+    """Return the columns (repeats, messages, large messages, bytes), shape (sizes, 4), of a schedule's `work`."""
+    repeats, messages, chunks = done
+    large = (messages[:, 0] * unit_B[:, None] > threshold_B) @ messages[:, 1]
+    rows = np.empty((unit_B.size, 4))
+    rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = repeats, messages[:, 1].sum(), large, float(chunks) * unit_B
+    return rows
 
 
 def predict_s(schedule: Schedule, model: Cores, message_B: ArrayLike):
@@ -97,7 +90,7 @@ def predict_s(schedule: Schedule, model: Cores, message_B: ArrayLike):
     846.4
     """
     given = finite("message_B", message_B, at_least=0, unit="B")
-    rows = _rows(schedule, model.cores, np.ravel(given), model.threshold_B)
+    rows = _rows(work(schedule, model.cores), np.ravel(schedule.chunk_B(given)), model.threshold_B)
     constants = np.array([model.repeat_s, model.message_s, model.large_s, 1 / model.bandwidth_Bps])
     seconds = rows @ constants
     return float(seconds[0]) if np.ndim(given) == 0 else seconds.reshape(np.shape(given))
@@ -128,10 +121,9 @@ def fit_cores(points: Sequence[tuple[Schedule, ArrayLike, ArrayLike]], cores: in
         raise CourseError(_("Fewer than four measured points; the model of shared cores needs four."))
     target = np.concatenate(times)
     best: tuple[float, NDArray, float] | None = None
+    ready = [(work(s, cores), np.ravel(s.chunk_B(m))) for s, m, _t in points]
     for threshold_B in THRESHOLDS_B:
-        rows = np.concatenate(
-            [_rows(s, cores, np.ravel(finite("message_B", m, at_least=0)), threshold_B) for s, m, _t in points]
-        )
+        rows = np.concatenate([_rows(done, unit_B, threshold_B) for done, unit_B in ready])
         solved, left = _least(rows / target[:, None])
         if solved[3] > 0 and (best is None or left < best[0] * (1 - 1e-9)):
             best = (left, solved, threshold_B)
@@ -145,7 +137,7 @@ def fit_cores(points: Sequence[tuple[Schedule, ArrayLike, ArrayLike]], cores: in
 def _least(rows: NDArray) -> tuple[NDArray, float]:
     """Weights ≥ 0 that bring rows · weights closest to 1, far points pulling less; and what is left."""
     pull = np.ones(len(rows))
-    for _again in range(12):
+    for _again in range(6):
         solved = _not_negative(rows * pull[:, None], pull)
         miss = np.abs(rows @ solved - 1)
         pull = 1 / np.sqrt(np.maximum(miss, 0.05))
@@ -154,18 +146,18 @@ def _least(rows: NDArray) -> tuple[NDArray, float]:
 
 def _not_negative(rows: NDArray, target: NDArray) -> NDArray:
     """Least squares without negative weights, by trying every set of columns (there are four)."""
-    best, least = np.zeros(rows.shape[1]), float((target**2).sum())
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
+    scaled = rows / scale
+    square, side = scaled.T @ scaled, scaled.T @ target
+    best, least = np.zeros(rows.shape[1]), 0.0
     for size in range(1, rows.shape[1] + 1):
         for columns in map(list, itertools.combinations(range(rows.shape[1]), size)):
-            found = np.linalg.lstsq(rows[:, columns] / scale[columns], target, rcond=None)[0]
-            if (found < 0).any():
+            inner = square[np.ix_(columns, columns)]
+            if np.linalg.det(inner) < 1e-10 * np.prod(np.diag(inner)):  # two columns say the same
                 continue
-            left = float(
-                ((rows[:, columns] / scale[columns]) @ found - target)
-                @ ((rows[:, columns] / scale[columns]) @ found - target)
-            )
-            if left < least * (1 - 1e-12):
+            found = np.linalg.solve(inner, side[columns])
+            left = float(found @ inner @ found - 2 * found @ side[columns])  # of the squares, but for a constant
+            if (found >= 0).all() and left < least - 1e-12 * abs(least):
                 best, least = np.zeros(rows.shape[1]), left
                 best[columns] = found / scale[columns]
     return best

@@ -1,8 +1,10 @@
 """How processes exchange the pieces of one repeat: through MPI, or through torch.distributed; imported only inside them."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +24,8 @@ class MPI:
         self.rank, self.n_ranks = self.comm.Get_rank(), self.comm.Get_size()
         crowded = self.n_ranks > (os.cpu_count() or 1)
         self.pause = getattr(os, "sched_yield", lambda: time.sleep(0)) if crowded else None
+        self.barrier()
+        _forget_shared_files()
         self.library = mpi.Get_library_version().splitlines()[0].strip().strip("\0")[:80]
 
     def empty(self, size: int) -> np.ndarray:
@@ -96,6 +100,19 @@ class MPI:
 
     def close(self) -> None:
         """Leave in order."""
+
+
+def _forget_shared_files() -> None:
+    """Take MPICH's shared memory out of its folder once all ranks have it: it then goes with the last process, even on kill −9."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for name in {
+        line.split()[-1] for line in lines if "/dev/shm/mpich_shm_" in line and not line.endswith("(deleted)")
+    }:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
 
 
 class Torch:
