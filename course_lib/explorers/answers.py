@@ -5,7 +5,7 @@ import math
 import os
 import time
 
-from course_lib.base.errors import CourseError, finite
+from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
 from course_lib.base.places import notes_folder
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
@@ -78,28 +78,41 @@ def say(value: float, unit: str = "") -> str:
     return {"time": say_time, "size": say_bytes, "rate": say_rate}[kind](value)
 
 
-def verdict(guess: float, truth: float, unit: str = "") -> str:
-    """Return the sentence that sets a guess beside the model's answer.
+def answer(truth: float, unit: str = "", who: str = "model") -> str:
+    """Return who says what the answer is: the "model", something "measured" or "counted", or a data "sheet".
+
+    >>> answer(1.29, "×", "measured"), answer(8, "", "counted")
+    ('it was measured as 1.29 ×', 'the count is 8')
+    """
+    words = {
+        "model": _("the model says {truth}"),
+        "measured": _("it was measured as {truth}"),
+        "counted": _("the count is {truth}"),
+        "sheet": _("the data sheets say {truth}"),
+    }
+    return words[one_of(_("who knows the answer"), who, words)].format(truth=say(truth, unit))
+
+
+def verdict(guess: float, truth: float, unit: str = "", who: str = "model") -> str:
+    """Return the sentence that sets a guess beside the answer; `who` has it, as in `answer`.
 
     >>> verdict(40e-6, 12e-6, "µs")
     'You said 40 µs; the model says 12 µs: 3.3 × too much.'
-    >>> verdict(400e9, 396e9, "GB/s")
-    'You said 400 GB/s; the model says 396 GB/s: within 10 %.'
+    >>> verdict(400e9, 396e9, "GB/s", "measured")
+    'You said 400 GB/s; it was measured as 396 GB/s: within 10 %.'
     """
-    said = {"guess": say(guess, unit), "truth": say(truth, unit)}
-    if not (math.isfinite(guess) and math.isfinite(truth)):
-        return _("You said {guess}; the model says {truth}.").format(**said)
+    both = _("You said {guess}; {answer}").format(guess=say(guess, unit), answer=answer(truth, unit, who))
     if guess == truth:
-        return _("You said {guess}, and so does the model.").format(**said)
-    if guess * truth <= 0:
-        return _("You said {guess}; the model says {truth}.").format(**said)
+        return _("{both}, too.").format(both=both)
+    if not (math.isfinite(guess) and math.isfinite(truth)) or guess * truth <= 0:
+        return _("{both}.").format(both=both)
     ratio = guess / truth
     if 1 / CLOSE <= ratio <= CLOSE:
-        return _("You said {guess}; the model says {truth}: within 10 %.").format(**said)
+        return _("{both}: within 10 %.").format(both=both)
     factor = say_number(max(ratio, 1 / ratio), 2)
     if ratio > 1:
-        return _("You said {guess}; the model says {truth}: {factor} × too much.").format(factor=factor, **said)
-    return _("You said {guess}; the model says {truth}: {factor} × too little.").format(factor=factor, **said)
+        return _("{both}: {factor} × too much.").format(both=both, factor=factor)
+    return _("{both}: {factor} × too little.").format(both=both, factor=factor)
 
 
 def grading() -> bool:

@@ -33,7 +33,7 @@ COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64, 72, 128)
 # What is shown, the system, and the colour of its links inside a domain.
 SYSTEMS = {
     "dgx-h100": (_("H100 boxes of 8, the switch adds"), "nvlink"),
-    "dgx-h100-sharp": (_("the same, the network adds, too"), "nvlink"),
+    "dgx-h100-sharp": (_("H100 boxes of 8, switch and network add"), "nvlink"),
     "dgx-a100": (_("A100 boxes of 8, the switch passes on"), "nvlink"),
     "gb200-nvl72": (_("GB200 racks of 72, the switch adds"), "nvlink"),
     "mi300x": (_("MI300X boxes of 8, no switch"), "nvlink"),
@@ -111,7 +111,7 @@ def _at(now: Reading) -> Prediction:
 
 def _equation(now: Reading) -> tuple[str, str]:
     p = _at(now)
-    parts = sorted(p.terms.items(), key=lambda term: -term[1])
+    parts = sorted((term for term in p.terms.items() if term[1] > 1e-3 * p.time_s), key=lambda term: -term[1])
     return (
         _("time of the library's choice = {names}").format(names=" + ".join(name for name, _s in parts)),
         f"{say_time(p.time_s)} = {' + '.join(say_time(s) for _name, s in parts)}",
@@ -121,18 +121,21 @@ def _equation(now: Reading) -> tuple[str, str]:
 def _sentence(now: Reading) -> str:
     found, p, i = now.found, _at(now), now.best
     last = int(np.argmax(now.at_s))
-    first = _("{size} on {n} GPUs ({hosts}): {best} takes {time}, {worst} {ratio} × as long.").format(
+    first = _("{size} on {n} GPUs ({hosts}): {best} takes {time}").format(
         size=say_bytes(now.message_B),
         n=found.n_ranks,
         hosts=_("one host") if found.n_hosts == 1 else _("{n} hosts").format(n=found.n_hosts),
         best=found.names[i],
         time=say_time(float(now.at_s[i])),
-        worst=found.names[last],
-        ratio=say_number(float(now.at_s[last] / now.at_s[i]), 2),
     )
+    ratio = float(now.at_s[last] / now.at_s[i])
+    if ratio > 1.005:
+        first += _(", {worst} {ratio} × as long").format(
+            worst=found.names[last], ratio=say_number(ratio, 3 if ratio < 2 else 2)
+        )
     return (
         first
-        + " "
+        + ". "
         + _("A library takes {algorithm} with the protocol {protocol}: bus bandwidth {rate}.").format(
             algorithm=p.algorithm, protocol=p.protocol, rate=say_rate(p.busbw_Bps)
         )

@@ -108,15 +108,19 @@ def predict(name: str, question: str, unit: str = "", truth: Callable[[], float]
     return Predict(name, question, unit, truth)
 
 
-def compare(name: str, truth: float, unit: str | None = None) -> str:
-    """Return the sentence that sets the learner's prediction beside the model's answer (SI units); it never fails for want of one.
+def compare(name: str, truth: float, unit: str | None = None, who: str = "model") -> str:
+    """Return the sentence that sets the learner's prediction beside the answer (SI units); it never fails for want of one.
+
+    `who` has the answer: the "model", something "measured" or "counted", or the data "sheet".
 
     >>> compare("00.never-asked", 12e-6, "µs")
     'There is no prediction of yours yet; the model says 12 µs.'
+    >>> compare("00.never-asked", 1.29, "×", "measured")
+    'There is no prediction of yours yet; it was measured as 1.29 ×.'
     """
-    truth = finite(_("the model's answer"), truth)
+    truth = finite(_("the answer"), truth)
     record = answers.kept(name)
     shown = unit if unit is not None else (record or {}).get("unit", "")
     if record is None:
-        return _("There is no prediction of yours yet; the model says {truth}.").format(truth=answers.say(truth, shown))
-    return answers.verdict(record["value"], truth, shown)
+        return _("There is no prediction of yours yet; {answer}.").format(answer=answers.answer(truth, shown, who))
+    return answers.verdict(record["value"], truth, shown, who)

@@ -137,7 +137,9 @@ def _panel(
     shown = [] if at_B is None else [float(np.exp(np.interp(np.log(at_B), np.log(sizes), np.log(winner))))]
     mark = points([at_B] * len(shown), shown, role="attention", symbol="diamond", size=11, hover="%{text}")
     mark["marker"]["line"] = {"width": 1.5, "color": theme().ink}
-    data.append(mark | {"yaxis": axis, "text": [f"{say_bytes(at_B)}: {say(shown[0])}"] if shown else []})
+    data.append(
+        mark | {"yaxis": axis, "cliponaxis": False, "text": [f"{say_bytes(at_B)}: {say(shown[0])}"] if shown else []}
+    )
     marks = end_labels(ends, yaxis, outside=True, height=PANEL_PX + 74 + MARGIN["b"], gap_px=16)
     return data, [{**m, "yref": axis, "font": {**m["font"], "size": 12}} for m in marks]
 

@@ -144,8 +144,13 @@ class Watched:
         self.context = browser.new_context(viewport={"width": width, "height": height})
         self.page = self.context.new_page()
         self.page.route("**/*", self._route)
-        self.page.on("console", lambda m: self.errors.append(m.text[:300]) if m.type == "error" else None)
-        self.page.on("pageerror", lambda e: self.errors.append(str(e)[:300]))
+        self.page.on("console", lambda m: self._error(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self._error(str(e)))
+
+    def _error(self, text: str) -> None:
+        # the site's builder leaves an extension for pages without a server, which a Lab with one cannot load
+        if "@jupyterlite/" not in text:
+            self.errors.append(text[:300])
 
     def _route(self, route) -> None:
         if route.request.url.startswith((f"http://127.0.0.1:{self.lab.port}/", "data:", "blob:")):

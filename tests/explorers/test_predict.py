@@ -69,7 +69,7 @@ def test_spoiled_notes_are_passed_over():
     (notes_folder() / answers.FILE).write_text(
         'garbage\n{"id": "01.p1"}\n[1]\n{"id": "01.p1", "value": 2.0, "unit": "×"}\n', encoding="utf-8"
     )
-    assert compare("01.p1", 2.0) == "You said 2 ×, and so does the model."
+    assert compare("01.p1", 2.0) == "You said 2 ×; the model says 2 ×, too."
     assert "no prediction" in compare("01.p2", 2.0)
 
 
@@ -85,3 +85,14 @@ def test_a_guess_is_compared_at_once_where_the_truth_is_given():
     box = predict("02.p1", "How many?", truth=lambda: 8)
     box.commit("4")
     assert box.message == "You said 4; the model says 8: 2 × too little."
+
+
+def test_a_measured_answer_is_not_put_into_the_mouth_of_the_model():
+    predict("01.p1", "How many times?", unit="×").commit("2")
+    for who, words in (("measured", "it was measured as 1.29 ×"), ("counted", "count is"), ("sheet", "data sheets say")):
+        said = compare("01.p1", 1.29, "×", who)
+        assert words in said
+        assert "model" not in said
+        assert words in compare("01.p9", 1.29, "×", who)
+    with pytest.raises(CourseError, match="nearest"):
+        compare("01.p1", 1.29, "×", "measure")
