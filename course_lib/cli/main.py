@@ -11,6 +11,7 @@ from course_lib.base.language import _
 COMMANDS = {
     "bundle": "make the archive for a class: the course without solutions, instructor pages and tests",
     "check": "run an exercise in a clean kernel and say what would be marked",
+    "diagnose": "read what a machine printed (topology, nccl-tests, copies, links) and judge it",
     "gate": "check a design against targets: what is met, what stops, who decides",
     "grade": "mark what a class handed in, each hand-in in a sandbox",
     "lab": "open the course in JupyterLab",

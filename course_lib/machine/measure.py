@@ -338,12 +338,11 @@ def choose_backend(backend: str, n_ranks: int) -> str:
             )
         )
     if name == "torch-nccl" and gpus_here() < n_ranks:
-        raise CourseError(
-            _(
-                "NCCL needs a GPU for every rank: {n} ranks are asked for, and PyTorch sees {g} GPUs here. "
-                "Use --ranks {g} at most, or --backend torch-gloo or mpi to run on the processors."
-            ).format(n=n_ranks, g=gpus_here())
+        text = _(
+            "NCCL needs a GPU for every rank: {n} ranks are asked for, and the GPUs that PyTorch sees here are {g}. "
+            "Ask for fewer ranks, or use --backend torch-gloo or mpi to run on the processors."
         )
+        raise CourseError(text.format(n=n_ranks, g=gpus_here()))
     if name == "auto":
         if gpus_here() >= n_ranks:
             return "torch-nccl"

@@ -46,9 +46,9 @@ def mpiexec() -> str:
     if not has_module("mpi4py"):
         raise CourseError(
             _(
-                "Real collectives need MPI, and mpi4py is not installed here. Install both with "
-                '`pip install "interconnect-course[mpi]"` (in a clone: `pip install -e ".[mpi]"`), or `pip install mpi4py mpich`. '
-                "`interconnect measure --copy` and the shipped example work without it."
+                "Real collectives need MPI, and mpi4py is not installed here. Install it with an MPI library: "
+                '`pip install -e ".[mpi]"` in the course\'s folder, or `pip install mpi4py mpich` anywhere. '
+                "Without it, `interconnect measure --copy` measures copies, and lesson A brings a measurement along."
             )
         )
     beside = Path(sys.executable).parent

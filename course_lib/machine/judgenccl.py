@@ -1,0 +1,295 @@
+"""Judge a log of nccl-tests: wrong data and ranks that never joined come first; only then speed."""
+
+from collections import Counter
+
+from course_lib.base.language import _
+from course_lib.base.units import say_bytes, say_rate
+from course_lib.machine import systems
+from course_lib.machine.fabricof import Fabric
+from course_lib.machine.judge import judge
+from course_lib.machine.nccltests import Job, NcclLog, repeated_sizes
+from course_lib.machine.records import Cause, Finding, Sweep
+from course_lib.machine.topo import TopoMatrix
+
+FINE_ERROR = 1e-3  # largest relative error that a sum in float may show
+
+
+def not_joined(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
+    """Say whether processes ran alone or several jobs printed into one another."""
+    because = []
+    alone = [job for job in log.jobs if job.n_ranks == 1 or _zero_bus(job)]
+    if alone:
+        because.append(_("bus bandwidth is 0 at large sizes: each process was its own job of one rank"))
+    tags = {job.tag for job in log.jobs if job.tag}
+    same = Counter((job.op, tuple(row.size_B for row in job.rows)) for job in log.jobs if job.tag)
+    if len(tags) > 1 and max(same.values()) > 1:
+        because.append(_("{n} processes print the same table").format(n=len(tags)))
+    mixed = [job for job in log.jobs if repeated_sizes(job) == "mixed"]
+    if mixed:
+        because.append(
+            _("sizes come twice side by side: {n} jobs print into one another").format(n=max(2, len(log.jobs)))
+        )
+    rank0 = [job for job in log.jobs if job.headers > 1 and not job.tag]
+    if rank0 and not because and repeated_sizes(rank0[0]):
+        because.append(_("several headers before one table"))
+    if not because:
+        return [], []
+    text = _("ranks did not join: {why}. No bandwidth is reported.").format(why="; ".join(because))
+    cause = Cause(
+        "not-joined",
+        _("consistent with nccl-tests built without MPI (or a stale build): mpirun starts separate jobs."),
+        because[0],
+        _("make clean; make MPI=1 MPI_HOME=…; the list of devices has to show every rank once, rank 0 to n−1."),
+    )
+    return [Finding("not-joined", text)], [cause]
+
+
+def _zero_bus(job: Job) -> bool:
+    rows = [r for r in job.rows if r.size_B >= 1 << 20 and (r.out.algbw_Bps or 0) > 1e9]
+    return bool(rows) and all(r.out.busbw_Bps == 0 for r in rows)
+
+
+def wrong_data(log: NcclLog) -> tuple[list[Finding], list[Cause], list[str]]:
+    """Say whether results were wrong: counts, magnitudes, a failed footer."""
+    findings, causes, notes = [], [], []
+    for job in log.jobs:
+        bad = [row for row in job.rows if (row.out.wrong or 0) + (row.inplace.wrong or 0) > 0]
+        if bad:
+            first = bad[0]
+            counts = [_("{n} out of place").format(n=first.out.wrong)] if first.out.wrong else []
+            counts += [_("{n} in place").format(n=first.inplace.wrong)] if first.inplace.wrong else []
+            text = _(
+                "DATA CORRUPTION: {counts} wrong values at {size} ({bytes} B), {n} sizes in all. Speed is withheld."
+            )
+            words = text.format(
+                counts=_(" and ").join(counts), size=say_bytes(first.size_B), bytes=first.size_B, n=len(bad)
+            )
+            findings.append(Finding("wrong-data", words))
+        elif job.out_of_bounds:
+            text = _("DATA CORRUPTION: the footer counts {n} values out of bounds. Speed is withheld.")
+            findings.append(Finding("wrong-data", text.format(n=job.out_of_bounds)))
+        worst = max((h.error or 0 for r in job.rows for h in (r.out, r.inplace)), default=0)
+        if worst > FINE_ERROR and not bad and not job.out_of_bounds:
+            outside = max((r.out.error or 0 for r in job.rows), default=0) > FINE_ERROR
+            if job.out_of_bounds == 0 and not outside:
+                text = _("in-place error {worst:g}, while the footer says OK: old versions do not check {op} in place")
+                notes.append(text.format(worst=worst, op=job.op or _("this collective")))
+            else:
+                text = _("DATA CORRUPTION: the largest error is {worst:g}. Speed is withheld.")
+                findings.append(Finding("wrong-data", text.format(worst=worst)))
+        elif worst > 0 and not bad:
+            notes.append(_("validation: largest error {worst:g}, fine for float").format(worst=worst))
+    if findings:
+        test = _(
+            "Run with -c 1 and NCCL_PROTO=Simple, then pair by pair, to find the GPU, link or card; check nvidia-smi nvlink -e and Xid errors."
+        )
+        text = _(
+            "consistent with a forced protocol the hardware does not support (LL128), a faulty link, GPU memory or network."
+        )
+        causes.append(Cause("corruption", text, _("the benchmark compares every element"), test))
+    return findings, causes, notes
+
+
+def same_gpu(job: Job) -> list[Finding]:
+    """Say whether two ranks of a job use one GPU."""
+    places = Counter((d.host, d.device, d.bus) for d in job.devices)
+    doubled = [place for place, n in places.items() if n > 1]
+    if not doubled:
+        return []
+    ranks = [d.rank for d in job.devices if (d.host, d.device, d.bus) == doubled[0]]
+    text = _("the same GPU is used by ranks {ranks}: they share its links and its time")
+    return [Finding("same-gpu", text.format(ranks=", ".join(map(str, ranks[:8]))))]
+
+
+def log_states(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
+    """Say what error lines state: the fabric service, drivers, memory, timeouts."""
+    findings, causes = [], []
+    known = {fact.code: fact for fact in log.facts}
+    measured = bool(log.rows)
+    if "fabric not ready" in known:
+        findings.append(
+            Finding(
+                "fabric-not-ready", _("no measurement: CUDA reports that the system is not initialized (error 802)")
+            )
+        )
+        text = _(
+            "consistent with the NVSwitch service (nvidia-fabricmanager) not installed, not started, or of another version than the driver."
+        )
+        test = _(
+            "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric; its version has to equal the driver's."
+        )
+        causes.append(Cause("fabric-manager", text, _("error text in the log"), test))
+    if "multicast failed" in known:
+        works = {j.n_ranks for j in log.jobs if j.rows} | {
+            int(f.value) for f in log.facts if f.code == "communicator size"
+        }
+        text = _("setting up the sum in the switch (NVLS) failed")
+        if any(n == 2 for n in works) and (
+            not log.jobs or max(n or 0 for n in works) > 2 or not all(j.finished for j in log.jobs)
+        ):
+            text += _("; 2 GPUs work, more fail")
+        findings.append(Finding("multicast-failed", text))
+        test = _(
+            "NCCL_NVLS_ENABLE=0 as a test; stop all jobs, restart nvidia-fabricmanager, reset the GPUs, or reboot."
+        )
+        cause = _("consistent with nvidia-fabricmanager restarted while GPUs were in use, without a reset of the GPUs.")
+        causes.append(
+            Cause(
+                "fabric-restarted",
+                cause,
+                _("a warning of NVLS in the log; pairs do not use it, three and more do"),
+                test,
+            )
+        )
+    simple = (
+        (
+            "driver mismatch",
+            _("driver and library do not fit together"),
+            _("nvidia-smi; reboot after a driver update, or rebuild the container"),
+        ),
+        ("no GPU", _("no GPU is visible"), _("nvidia-smi on the host and in the container; CUDA_VISIBLE_DEVICES")),
+        ("out of memory", _("a GPU has no memory left"), _("nvidia-smi for other processes; a smaller -e")),
+        (
+            "timeout",
+            _("a network operation timed out"),
+            _("link state of the cards (ibstat), cables, NCCL_IB_TIMEOUT, flow control on RoCE"),
+        ),
+        ("same GPU twice", _("two ranks use one GPU"), _("one process per GPU: CUDA_VISIBLE_DEVICES of every rank")),
+    )
+    for code, text, test in simple:
+        if code in known:
+            findings.append(Finding(code.replace(" ", "-"), _("the log says: {what}").format(what=text)))
+            cause = _("consistent with what the error line says: {what}.").format(what=text)
+            causes.append(Cause(code.replace(" ", "-"), cause, _("an error line"), test + "."))
+    if not findings and not measured and ("call failed" in known or "ended early" in known):
+        findings.append(Finding("call-failed", _("no measurement: the run stopped with an error")))
+        test = _("Run again with NCCL_DEBUG=WARN and read the first WARN line.")
+        causes.append(
+            Cause("call-failed", _("cannot be told from these lines."), _("an error line without a known text"), test)
+        )
+    return findings, causes
+
+
+def sweeps(
+    log: NcclLog, topo: TopoMatrix | None, fabric: Fabric | None, *, system, n_ranks, n_hosts, op, host_Bps, gpu
+) -> tuple[list[Sweep], list[str], list[Finding]]:
+    """Judge the speed of every job that can be; return sweeps, notes, and what forbids a verdict."""
+    made, notes, findings = [], [], []
+    exact = {job.n_ranks for job in log.jobs if job.n_ranks}
+    for k, job in enumerate(log.jobs, 1):
+        findings += same_gpu(job)
+        notes += _about(job, k, len(log.jobs))
+        name = op or job.op
+        n = n_ranks or job.n_ranks
+        if (
+            n is None
+            and job.ranks_range
+            and len(exact) == 1
+            and job.ranks_range[0] <= next(iter(exact)) <= job.ranks_range[1]
+        ):
+            n = next(iter(exact))
+            notes.append(_("{n} ranks taken from the other table").format(n=n))
+        if n is None and topo is not None and job.ranks_range is None and not job.devices and len(job.ops) == 1:
+            n = len(topo.gpus)
+            notes.append(_("{n} ranks assumed: the GPUs of the matrix").format(n=n))
+        sizes, times = job.sweep()
+        if not len(sizes):
+            notes.append(_("job {k}: no size above 0 with a time").format(k=k))
+            continue
+        per_pair = (
+            int(topo.nvlinks.max(initial=0))
+            if topo is not None and fabric and fabric.shape in ("mesh", "pair", "islands")
+            else None
+        )
+        if name is None and per_pair and topo is not None and "send_recv" in job.ops and job.ranks_range != (2, 2):
+            notes.append(_("could be: {ops}").format(ops=", ".join(job.ops)))
+        if name is None or n is None or n < 2:
+            notes.append(_unknown(job, name, n))
+            continue
+        if job.contradicts and not n_ranks:
+            notes += [_("contradiction: {what}").format(what=what) for what in job.contradicts]
+            continue
+        hosts = n_hosts or job.n_hosts
+        known = gpu or next((d.gpu for d in job.devices if d.gpu), None)
+        per_host = n // hosts if hosts else None
+        fits = systems.candidates(known, per_host, topo) if system is None else ()
+        if system is None and not fits and topo is not None and not known:
+            fits = systems.candidates(None, None, topo)
+        several = hosts is not None and hosts > 1
+        use = system
+        if use is None and len(fits) == 1 and not (several and systems.systems(fits)[0].hosts_per_domain < hosts):
+            use = fits[0]
+            notes.append(_("system {name}, from what was read").format(name=use))
+        if use is None and several and system is None:
+            notes.append(_("the network cards were not read: give --network RATE (all cards of a host) or --system"))
+        near = topo is not None and any(topo.near_nics(i) for i in range(len(topo.gpus)))
+        sweep = judge(
+            name, sizes, times, n, system=use, n_hosts=hosts, host_Bps=host_Bps, facts=log.facts,
+            candidates=() if use or several else fits, links_per_pair=per_pair, link_Bps=fabric.link_Bps if fabric else None,
+            nvlink=bool(topo.nvlinks.any()) if topo is not None else None, near_nic=near,
+        )  # fmt: skip
+        made.append(sweep)
+        if use is None and system is None and not fits:
+            notes.append(
+                _(
+                    "which machine this is cannot be read from the log; name it with --system (interconnect predict --list-systems)"
+                )
+            )
+        notes += _headline_numbers(job, sweep)
+    return made, notes, findings
+
+
+def _about(job: Job, k: int, of: int) -> list[str]:
+    notes = []
+    if of > 1:
+        ranks = job.n_ranks if job.n_ranks else _("an unknown number of")
+        text = _("job {k} of {of}: {op}, {ranks} ranks, {rows} rows")
+        notes.append(text.format(k=k, of=of, op=job.op or " / ".join(job.ops), ranks=ranks, rows=len(job.rows)))
+    if not job.finished:
+        notes.append(_("the log has no footer: the run stopped early, or the end was not pasted"))
+    elif job.size_range and job.rows and max(r.size_B for r in job.rows) < job.size_range[1] / 1.01:
+        notes.append(
+            _("rows end before the largest size that was asked for ({most})").format(most=say_bytes(job.size_range[1]))
+        )
+    if job.validated is False or all(r.out.wrong is None and r.out.error is None for r in job.rows):
+        notes.append(_("validation: not run"))
+    if repeated_sizes(job) == "cycles":
+        notes.append(_("sizes are measured several times; their medians are used"))
+    return notes
+
+
+def _unknown(job: Job, op, n) -> str:
+    if op is None and n is None:
+        return _("neither the collective nor the ranks can be read: give --op and --ranks")
+    if op is None:
+        text = _("the collective is not named; the numbers fit {ops} on {n} ranks: give --op")
+        return text.format(ops=" / ".join(job.ops), n=n)
+    if job.ranks_range:
+        low, high = job.ranks_range
+        if high < 1 << 19:
+            return _("{op}: the rounded numbers leave {low} to {high} ranks: give --ranks").format(
+                op=op, low=low, high=high
+            )
+    return _("{op}: the number of ranks cannot be read: give --ranks").format(op=op)
+
+
+def _headline_numbers(job: Job, sweep: Sweep) -> list[str]:
+    if job.average_Bps is None or sweep.plateau_Bps is None:
+        return []
+    low = job.size_range[0] if job.size_range else int(sweep.message_B[0])
+    high = job.size_range[1] if job.size_range else int(sweep.message_B[-1])
+    text = _(
+        "the footer's average {average} is over all sizes from {low} to {high}, small ones too: it is not the result; the plateau is {best}"
+    )
+    notes = [
+        text.format(
+            average=say_rate(job.average_Bps),
+            low=say_bytes(low),
+            high=say_bytes(high),
+            best=say_rate(sweep.plateau_Bps),
+        )
+    ]
+    rates = [h.busbw_Bps for r in job.rows for h in (r.out, r.inplace) if h.busbw_Bps is not None]
+    if rates and abs(sum(rates) / len(rates) / job.average_Bps - 1) > 0.05:
+        notes.append(_("the average of the rows that are here is another: rows were cut out of this log"))
+    return notes

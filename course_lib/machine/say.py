@@ -1,0 +1,175 @@
+"""Say a report: as text for a person, as plain data for a program. Only numbers and known words of a log are repeated."""
+
+import math
+
+import numpy as np
+
+from course_lib.base.language import _
+from course_lib.base.units import say_bytes, say_rate, say_time
+from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report, Sweep
+
+MOST_ROWS = 12
+
+
+def sweep_line(sweep: Sweep) -> str:
+    """Return one line about a sweep: its plateau (or peak), and the share of what is expected."""
+    hosts = _(", {n} hosts").format(n=sweep.n_hosts) if sweep.n_hosts and sweep.n_hosts > 1 else ""
+    head = _("{op}, {n} ranks{hosts}: ").format(op=sweep.op, n=sweep.n_ranks, hosts=hosts)
+    if sweep.plateau_Bps is None:
+        return head + _("no size of 1 MiB or more")
+    word = _("plateau, still rising") if sweep.rising else _("plateau")
+    text = head + _("bus bandwidth {best} ({word}), peak {peak}").format(
+        best=say_rate(sweep.plateau_Bps), word=word, peak=say_rate(sweep.peak_Bps)
+    )
+    if sweep.ratio is not None:
+        large = sweep.message_B >= max(1 << 20, sweep.message_B[-1] / 4)
+        share = float(np.median(sweep.ratio[large])) if large.any() else None
+        if share is not None:
+            text += _("; {share:.0%} of what is expected on {system}").format(share=share, system=sweep.system)
+    return text
+
+
+def in_words(report: Report) -> str:
+    """Return the report as text: verdict, findings, causes with their tests, tables, damage, what is unknown."""
+    words = {HEALTHY: _("HEALTHY"), FINDING: _("FINDING"), CANNOT_TELL: _("CANNOT TELL")}
+    lines = [f"{words[report.status]}: {report.headline}", ""]
+    if report.saw:
+        lines += [_("Read: {what}").format(what="; ".join(report.saw)), ""]
+    if len(report.findings) > 1:
+        lines += [_("Findings")] + [f"  - {f.text}" for f in report.findings] + [""]
+    if report.causes:
+        lines.append(_("Consistent with, the likeliest first"))
+        for k, cause in enumerate(report.causes, 1):
+            lines += [f"  {k}. {cause.text}", "     " + _("because: {why}").format(why=cause.because)]
+            lines += ["     " + _("test: {test}").format(test=cause.test)]
+        lines.append("")
+    for sweep in report.sweeps:
+        lines += [*_table(sweep), ""]
+    if report.notes:
+        lines += [_("Notes")] + [f"  - {note}" for note in report.notes] + [""]
+    if report.damaged:
+        lines += [_("Damaged, not used")] + [f"  - {text}" for text in report.damaged] + [""]
+    if report.unknown:
+        lines += [_("Unknown: {what}").format(what="; ".join(report.unknown)), ""]
+    if report.paste:
+        lines += [*dict.fromkeys(report.paste), ""]
+    return "\n".join(lines)
+
+
+def _table(sweep: Sweep) -> list[str]:
+    lines = [sweep_line(sweep)]
+    chosen = range(len(sweep.message_B))
+    if len(sweep.message_B) > MOST_ROWS:
+        chosen = sorted({round(k) for k in np.linspace(0, len(sweep.message_B) - 1, MOST_ROWS)} | set(sweep.dips))
+    head = f"  {_('size'):>10} {_('measured'):>12} {_('busbw'):>12}"
+    lines.append(head + f" {_('expected'):>12} {_('share'):>7}  {_('regime')}")
+    for k in chosen:
+        row = (
+            f"  {say_bytes(sweep.message_B[k]):>10} {say_time(sweep.time_s[k]):>12} {say_rate(sweep.busbw_Bps[k]):>12}"
+        )
+        if sweep.ratio is not None:
+            row += f" {say_rate(sweep.expected_busbw_Bps[k]):>12} {sweep.ratio[k]:>7.0%}"
+        else:
+            row += f" {'–':>12} {'–':>7}"
+        lines.append(
+            row + f"  {_(sweep.regime[k]) if sweep.regime[k] else '–'}" + (_("  ← dip") if k in sweep.dips else "")
+        )
+    if sweep.fit is not None:
+        text = _("  fitted: α = {alpha}, β = {beta} (algorithm bandwidth), half of it at {half}")
+        lines.append(
+            text.format(
+                alpha=say_time(sweep.fit.latency_s),
+                beta=say_rate(sweep.fit.bandwidth_Bps),
+                half=say_bytes(sweep.fit.half_size_B),
+            )
+        )
+    lines.append(
+        _("  algorithm suspected: {name} ({why})").format(name=_(sweep.algorithm.name), why=sweep.algorithm.because)
+    )
+    return [*lines, *(f"  {text}" for text in sweep.arithmetic), *(f"  {text}" for text in sweep.notes if text)]
+
+
+def _plain(value):
+    if isinstance(value, np.ndarray):
+        return [_plain(v) for v in value.tolist()]
+    if isinstance(value, (np.floating, float)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, (np.integer, int)):
+        return int(value)
+    return value
+
+
+def as_json(report: Report) -> dict:
+    """Return the report as plain data; keys as `interconnect diagnose --help` lists them.
+
+    `status`, `exit_status`, `headline`, `findings` [{code, text}], `causes` [{code, text, because, test}], `sweeps`
+    [{op, n_ranks, n_hosts, system, candidates, status, plateau_Bps, peak_Bps, rising, wire_Bps, fit {latency_s,
+    bandwidth_Bps}, algorithm {name, because}, bounds {name: busbw_Bps}, arithmetic, notes, rows [{message_B, time_s,
+    algbw_Bps, busbw_Bps, expected_time_s, expected_busbw_Bps, ratio, regime, dip}]}], `fabric` {shape, n_gpus,
+    links [{from, to, kind, bandwidth_Bps, parallel}]} or null, `notes`, `saw`, `paste`, `damaged`, `unknown`. Unknown is null.
+    """
+    fabric = None
+    if report.fabric is not None:
+        from course_lib.fabric.topology import LINK_KINDS, vertex_name
+
+        t = report.fabric
+        links = [
+            {
+                "from": vertex_name(t, int(t.src[k])),
+                "to": vertex_name(t, int(t.dst[k])),
+                "kind": LINK_KINDS[int(t.link_kind[k])],
+                "bandwidth_Bps": float(t.bandwidth_Bps[k]),
+                "parallel": int(t.parallel[k]),
+            }
+            for k in range(min(t.n_links, 4096))
+        ]
+        fabric = {"shape": report.shape, "n_gpus": t.n_gpus, "links": links}
+    return {
+        "status": report.status,
+        "exit_status": report.exit_status,
+        "headline": report.headline,
+        "findings": [{"code": f.code, "text": f.text} for f in report.findings],
+        "causes": [{"code": c.code, "text": c.text, "because": c.because, "test": c.test} for c in report.causes],
+        "sweeps": [_sweep(s) for s in report.sweeps],
+        "fabric": fabric,
+        "notes": list(report.notes),
+        "saw": list(report.saw),
+        "paste": list(dict.fromkeys(report.paste)),
+        "damaged": list(report.damaged),
+        "unknown": list(report.unknown),
+    }
+
+
+def _sweep(s: Sweep) -> dict:
+    columns = {
+        "message_B": s.message_B,
+        "time_s": s.time_s,
+        "algbw_Bps": s.algbw_Bps,
+        "busbw_Bps": s.busbw_Bps,
+        "expected_time_s": s.expected_time_s,
+        "expected_busbw_Bps": s.expected_busbw_Bps,
+        "ratio": s.ratio,
+    }
+    rows = []
+    for k in range(len(s.message_B)):
+        row = {name: None if column is None else _plain(column[k]) for name, column in columns.items()}
+        rows.append(row | {"regime": s.regime[k] or None, "dip": k in s.dips})
+    fit = None if s.fit is None else {"latency_s": s.fit.latency_s, "bandwidth_Bps": s.fit.bandwidth_Bps}
+    return {
+        "op": s.op,
+        "n_ranks": s.n_ranks,
+        "n_hosts": s.n_hosts,
+        "system": s.system,
+        "candidates": list(s.candidates),
+        "status": s.status,
+        "plateau_Bps": _plain(s.plateau_Bps),
+        "peak_Bps": _plain(s.peak_Bps),
+        "rising": s.rising,
+        "wire_Bps": _plain(s.wire_Bps),
+        "fit": fit,
+        "algorithm": {"name": s.algorithm.name, "because": s.algorithm.because},
+        "bounds": {name: _plain(v) for name, v in s.bounds.items()},
+        "arithmetic": list(s.arithmetic),
+        "notes": [note for note in s.notes if note],
+        "rows": rows,
+    }
