@@ -59,7 +59,7 @@ class Question:
     misconceptions  two or more
     parameters    f(rng) → dict: the learner's own numbers; plain data; {} where all learners get the same
     inputs        f(rng, **parameters) → list of Case: every declared edge case always, then random ones; smallest first
-    withholds     modules that hold the answer and may not be imported by it ("course_lib.comm.ring", …)
+    withholds     modules, or names in one, that hold the answer and may not be imported by it ("course_lib.comm.ring", …)
     driver        f(function, *inputs) → value: calls the learner's function in its own way (generators, one per rank)
     seconds       a call to all cases takes no longer
     written       the right answer as a learner writes it, for the tests, where a driver calls it in its own way

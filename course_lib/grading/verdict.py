@@ -1,5 +1,6 @@
 """From replies to a verdict: not attempted, not yet (and why), or correct. The same in every venue; runs no learner code."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,10 +90,10 @@ def _outcomes(question: Question, parameters: Mapping[str, Any], case: Case, rep
     if reply.state != probe.VALUE:
         return [_Outcome(part, False, _for(question, case, reply.why), weight=weight) for part in parts]
     given = wire.decode(reply.text)
+    if by_key and type(given) is dict:  # a key that is misspelt costs its own share, not the whole question
+        return [_entry(question, parameters, case, key, given, right) for key in right]
     if problem := form.refuse(given, right):
         return [_Outcome(part, False, _for(question, case, problem), weight=weight) for part in parts]
-    if by_key:
-        return [_entry(question, parameters, case, key, given, right) for key in right]
     problem = _problem(question, parameters, case, given, right)
     if not problem:
         return [_Outcome(case.part, True)]
@@ -127,7 +128,9 @@ def _entry(
     right: Mapping[Any, Any],
 ) -> _Outcome:
     form = question.expects.form(key)
-    if given.get(key) is None:
+    if key not in given:
+        return _Outcome(str(key), False, _missing(key, [k for k in given if k not in right], list(right)))
+    if given[key] is None:
         return _Outcome(str(key), False, _("{key}: not answered yet.").format(key=say(key)))
     if problem := form.refuse(given[key], right[key]):
         return _Outcome(str(key), False, f"{say(key)}: {problem}")
@@ -140,6 +143,18 @@ def _entry(
             matches.append(misconception)
     text = _("{key}: {given} is not right.").format(key=say(key), given=form.show(given[key]))
     return _Outcome(str(key), False, f"{text} {form.hint(given[key], right[key])}".strip(), tuple(matches))
+
+
+def _missing(key: Any, strays: Sequence[Any], keys: Sequence[Any]) -> str:
+    """Return what to say of an entry that is not there: the stray entry that was meant for it, or all strays."""
+    mine = [s for s in strays if difflib.get_close_matches(str(s), [str(k) for k in keys], n=1) == [str(key)]]
+    if mine or len(strays) == 1 == len(keys):
+        text = _("{key}: there is no such entry, but one named {stray}. Did you mean {key}?")
+        return text.format(key=say(key), stray=say((mine or strays)[0]))
+    if strays:
+        text = _("{key}: there is no such entry; {strays} is not asked for.")
+        return text.format(key=say(key), strays=", ".join(say(s) for s in strays))
+    return _("{key}: not answered yet.").format(key=say(key))
 
 
 def _matches(

@@ -354,3 +354,21 @@ def test_a_driver_plays_the_network_for_generators_one_per_rank():
 
     text = " ".join(judged(question, lonely).sentences)
     assert "CourseError" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "points", "words"),
+    [
+        ({"a": 450.0, "b": 2.0, "cc": 64.0}, 2.0, "Did you mean 'c'?"),
+        ({"a": 450.0, "b": 2.0, "c": 64.0, "note": "hi"}, 3.0, ""),
+        ({"a": 450.0, "b": 2.0, "sum": 1.0}, 2.0, "'sum' is not asked for"),
+        ({"a": 450.0, 7: 2.0}, 1.0, "7 is not asked for"),
+        ({"a": 900.0, "b": 2.0, "cc": 64.0}, 1.0, "both directions"),
+        ({"a": 450.0, "b": 2.0}, 2.0, "not answered yet"),
+        ([450.0, 2.0, 64.0], 0.0, "Expected a dict"),
+    ],
+)
+def test_a_misspelt_entry_costs_its_own_share_and_the_right_name_is_said(given, points, words):
+    verdict = judged(PICK, given)
+    assert verdict.points == points
+    assert words in " ".join(verdict.sentences)

@@ -17,6 +17,10 @@ from course_lib.timing.sweeps import Sweep, sweeps
 
 OPS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all")
 WITHHELD = ("course_lib.comm.ring", "course_lib.comm.registry", "course_lib.comm.collective")
+# Schedules need the module itself: only what the last questions ask for is left out of it.
+FACTORS = tuple(
+    f"course_lib.comm.meaning.{name}" for name in ("bus_factor", "busbw_Bps", "busbw_from_algbw", "least_sent_B")
+)
 MOST_TRANSFERS = 10_000
 
 Lines = list[list[list]]  # steps of [source, destination, chunk, "add" or "copy"]
@@ -404,6 +408,7 @@ q4 = Question(
     kind="function",
     expects=Number("B", near_zero=1e-9),
     inputs=_loads,
+    withholds=FACTORS,
     reference=lambda op, n_ranks, message_B: float(meaning.least_sent_B(op, message_B, n_ranks)),
     misconceptions=(
         Misconception(
@@ -482,6 +487,7 @@ q5 = Question(
     kind="function",
     expects=Number("GB/s"),
     inputs=_factors,
+    withholds=FACTORS,
     reference=_bus,
     misconceptions=(
         Misconception(

@@ -16,7 +16,7 @@ class Withheld:
 
     def _refuse(self) -> CourseError:
         module, name = self.__dict__["_where"]
-        touched.add(module)
+        touched.add(f"{module}.{name}")
         text = _("`{module}.{name}` is left out while this is marked. Here you write it yourself.")
         return CourseError(text.format(module=module, name=name))
 
