@@ -8,7 +8,7 @@ from nbgrader.plugins import ExportPlugin
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading.nbgrader_steps import question_name
+from course_lib.grading.gradedcells import question_name
 
 COLUMNS = (
     "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",

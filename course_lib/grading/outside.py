@@ -50,6 +50,11 @@ class Kernel:
             self.close()
             raise CourseError(_("The sandbox could not be set up: {why}").format(why=first.get("why", "?")))
 
+    @property
+    def gone(self) -> bool:
+        """Whether the kernel has ended."""
+        return self._reap is None
+
     # cells --------------------------------------------------------------------------------------------------------
 
     def run(self, source: str, seconds: float) -> dict[str, Any]:
@@ -185,7 +190,9 @@ class Kernel:
                 return
             if memory_B(self._root) > self.limits.memory_B:
                 most = say_bytes(self.limits.memory_B)
-                raise self._end_with("memory", _("It used more than {most} of memory and was stopped.").format(most=most))
+                raise self._end_with(
+                    "memory", _("It used more than {most} of memory and was stopped.").format(most=most)
+                )
 
     def _gone(self) -> Ended:
         """Say how a kernel ended that hung up by itself."""

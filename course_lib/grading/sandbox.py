@@ -90,9 +90,9 @@ class Sandbox:
     """A warmed Python with a library that lacks `withheld`; `kernel()` gives a fresh walled-off kernel. Close it when done."""
 
     def __init__(
-        self, withheld: Sequence[str] = (), warm: Sequence[str] = (), limits: Limits = Limits(), walled: bool = True
+        self, withheld: Sequence[str] = (), warm: Sequence[str] = (), limits: Limits | None = None, walled: bool = True
     ) -> None:
-        self.limits, self.walled = limits, walled
+        self.limits, self.walled = limits or Limits(), walled
         self._users = itertools.count(os.getpid() * 97 % USERS)
         if walled and (why := available()):
             raise CourseError(why)
@@ -130,7 +130,7 @@ class Sandbox:
             command = self._bubblewrap(folder, packages, inside) + command
             self._group = memorygroup.make(self.limits.memory_B + OWN_B)
             command = memorygroup.entering(self._group, command)
-        self._log = open(folder / "log", "w+", encoding="utf-8", errors="replace")
+        self._log = open(folder / "log", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             command,
             pass_fds=(theirs.fileno(),),
@@ -161,8 +161,10 @@ class Sandbox:
 
     def _bubblewrap(self, folder: Path, packages: list[str], inside: list[str]) -> list[str]:
         words = [*_walls(), "--ro-bind", "/usr", "/usr", *_system()]
-        words += ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--ro-bind-try", "/etc/alternatives"]
-        words += ["/etc/alternatives", "--proc", "/proc", "--dev", "/dev"]
+        words += ["--perms", "0755", "--dir", "/etc"]
+        for name in ("/etc/ld.so.cache", "/etc/alternatives"):
+            words += ["--ro-bind-try", name, name]
+        words += ["--proc", "/proc", "--dev", "/dev"]
         # bubblewrap makes the folders above a mount for root only.
         above = [place for name in (sys.base_prefix, HOME, *inside) for place in reversed(Path(name).parents)]
         for place in dict.fromkeys(str(one) for one in above if len(one.parts) > 1 and one.parts[1] != "usr"):

@@ -162,6 +162,7 @@ def plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
+    """Return an exception's text, whatever its own `__str__` does."""
     try:
         return str(value)[:2000]
     except BaseException:
@@ -201,9 +202,9 @@ class Server:
         error = None
         try:
             signal.setitimer(signal.ITIMER_REAL, message["seconds"], 0.5)
-            with contextlib.redirect_stdout(Stream("stdout", self.sink)):
-                with contextlib.redirect_stderr(Stream("stderr", self.sink)):
-                    self.shell.run_cell(message["source"], store_history=True)
+            out, err = Stream("stdout", self.sink), Stream("stderr", self.sink)
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                self.shell.run_cell(message["source"], store_history=True)
         except BaseException as problem:
             error = {"ename": type(problem).__name__, "evalue": shown(problem), "traceback": []}
         finally:
@@ -295,6 +296,7 @@ class Server:
 
 
 def packed(reply: Any) -> list[str]:
+    """Return a probe's reply as it crosses."""
     return [str(reply.state), str(reply.text), str(reply.why)[:1000]]
 
 
@@ -329,6 +331,6 @@ def live(end: socket.socket, shell: Any, sink: Sink) -> None:
     channel = Channel(end)
     standin.ask_outside = parameters_from(channel)
     sys.stdout, sys.stderr = Stream("stdout", sink), Stream("stderr", sink)
-    sys.stdin = open(os.devnull, encoding="utf-8")
+    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  for as long as this process lives
     channel.send({"op": "ready", "time": time.time()})
     Server(channel, shell, sink).serve()

@@ -64,6 +64,7 @@ def main() -> int:
 
 
 def done(result: int, what: str) -> None:
+    """Raise Failed where a system call did not do its work."""
     if result != 0:
         raise Failed(f"{what}: {os.strerror(ctypes.get_errno())}")
 

@@ -1,0 +1,149 @@
+"""One question asked from outside: inputs as in the notebook, then inputs that only the instructor's secret gives."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from course_lib.base.language import _
+from course_lib.grading import numbers, probe, wire
+from course_lib.grading.numbers import ANOTHER, Identity
+from course_lib.grading.outside import Kernel
+from course_lib.grading.question import Question, seeded
+from course_lib.grading.verdict import CORRECT, NOT_YET, Verdict, blank, judge
+
+JUDGE_S = 60
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A verdict for the learner, a sentence for the instructor only, and whether nothing was there to ask yet."""
+
+    verdict: Verdict
+    private: str = ""
+    absent: bool = False
+    flags: tuple[str, ...] = ()
+
+
+class _TooLong(BaseException):
+    pass
+
+
+@contextlib.contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Stop a comparison that an answer has made endless."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(_signal: int, _frame: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def ask(
+    kernel: Kernel, question: Question, sources: Sequence[str], student: str, known: Sequence[str], secret: str
+) -> Asked:
+    """Return what the answer in `kernel` earns. `sources` are the cells run so far. Raises outside.Ended."""
+    if objection := probe.objections(_parsed(sources, question.answer), question.answer, question.withholds):
+        return Asked(blank(question, NOT_YET, objection))
+    stated = _stated(kernel)
+    if isinstance(stated, probe.Reply):
+        text = _("LEARNER is {given}; text is expected, such as the name you hand in under.")
+        return Asked(blank(question, NOT_YET, text.format(given=stated.why or _("no text"))))
+    identity = numbers.identify(student, stated, known)
+    own = numbers.numbers_of(question, identity.learner)
+    cases = question.cases(own, seeded(question.id, identity.learner, "inputs"))
+    replies = kernel.ask(question, cases)
+    try:
+        with _at_most(JUDGE_S):
+            verdict = judge(question, own, cases, replies)
+            absent = all(reply.state in (probe.ABSENT, probe.UNTOUCHED) for reply in replies)
+            if verdict.state != CORRECT and not absent:
+                return _wrong(question, identity, replies, known, verdict)
+            if question.kind != "function" or not verdict.points:
+                return Asked(verdict, absent=absent)
+            hidden = question.cases(own, seeded(question.id, secret, "runner"))
+    except (_TooLong, MemoryError):
+        return Asked(blank(question, NOT_YET, _("The answer is too large to be looked at.")))
+    replies = kernel.ask(question, hidden)
+    try:
+        with _at_most(JUDGE_S):
+            return _fresh(question, verdict, judge(question, own, hidden, replies))
+    except (_TooLong, MemoryError):
+        return Asked(blank(question, NOT_YET, _("The answer is too large to be looked at.")))
+
+
+def _fresh(question: Question, public: Verdict, hidden: Verdict) -> Asked:
+    """Join both verdicts. What the secret inputs were is for the instructor; the learner hears the wrong model's name."""
+    if hidden.state == CORRECT:
+        return Asked(public)
+    names = set(hidden.misconceptions)
+    named = [m for m in question.misconceptions if m.name in names and not callable(m.sentence)]
+    said = [m.sentence for m in named] or [
+        _("It is right for the inputs of the notebook's check, and wrong for others.")
+    ]
+    points = min(public.points, hidden.points)
+    verdict = Verdict(question.id, NOT_YET, points, public.of, tuple(said), hidden.misconceptions)
+    return Asked(verdict, private=" ".join(hidden.sentences)[:2000])
+
+
+def _wrong(
+    question: Question, identity: Identity, replies: Sequence[probe.Reply], known: Sequence[str], verdict: Verdict
+) -> Asked:
+    """Say so where a wrong answer is right for other numbers than the learner's own."""
+    stated = identity.stated if identity.kind == ANOTHER else ""
+    fits = numbers.whose(question, replies, identity.learner, stated, known)
+    if not fits:
+        return Asked(verdict)
+    if fits == [""]:
+        said = _("This is right for the public numbers, those of a blank LEARNER; yours are others.")
+        flag = _("{name}: right for the public numbers (LEARNER was blank), not for this learner's own.")
+        flag = flag.format(name=question.id)
+    else:
+        said = _("This is right for another learner's numbers; yours are others.")
+        flag = _("{name}: right for the numbers of {who}, not for this learner's own.")
+        flag = flag.format(name=question.id, who=", ".join(who or _("the public") for who in fits))
+    sentences = (said, *verdict.sentences)
+    changed = Verdict(verdict.question, verdict.state, verdict.points, verdict.of, sentences, verdict.misconceptions)
+    return Asked(changed, flags=(flag,))
+
+
+def _stated(kernel: Kernel) -> str | probe.Reply:
+    reply = kernel.value("LEARNER")
+    if reply.state in (probe.ABSENT, probe.UNTOUCHED):
+        return "" if reply.state == probe.ABSENT else probe.Reply(probe.REFUSED, why="None")
+    value = _plain(reply)
+    return value if type(value) is str and len(value) <= 200 else probe.Reply(probe.REFUSED, why=repr(value)[:60])
+
+
+def _plain(reply: probe.Reply) -> object:
+    from course_lib.base.errors import CourseError
+
+    try:
+        return wire.decode(reply.text) if reply.state == probe.VALUE else None
+    except CourseError:
+        return None
+
+
+def _parsed(sources: Sequence[str], name: str) -> list[str]:
+    """Return the cells that may set `name`, with IPython's own commands turned into Python."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    kept = []
+    for source in sources:
+        if name not in source or len(source) > 200_000:
+            continue
+        try:
+            kept.append(TransformerManager().transform_cell(source))
+        except Exception:
+            kept.append(source)
+    return kept

@@ -1,0 +1,387 @@
+"""Marks one hand-in: runs its cells in a sandboxed kernel, asks each question where its graded cell stands, survives deaths."""
+
+import ast
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import PurePath
+from typing import Any
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.grading import autograded, bank, numbers, repair
+from course_lib.grading.asking import Asked, ask
+from course_lib.grading.outside import Ended, Kernel
+from course_lib.grading.question import Question
+from course_lib.grading.sandbox import Limits, Sandbox
+from course_lib.grading.verdict import CORRECT, NOT_YET, Verdict, blank
+
+MOST_DEATHS = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for a whole batch. `known` are the ids of the class; `secret` never enters a kernel."""
+
+    secret: str
+    limits: Limits = field(default_factory=Limits)
+    walled: bool = True
+    known: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One hand-in to mark, complete in itself: it can travel to another process or machine."""
+
+    key: str
+    student: str
+    shown: str
+    content: bytes
+
+
+@dataclass
+class Step:
+    """A code cell: `question` is asked there; `owner` are the questions whose answers it sets."""
+
+    place: int
+    source: str
+    question: str = ""
+    owner: tuple[str, ...] = ()
+
+
+@dataclass
+class Run:
+    """What happened so far: verdicts by question, outputs by the cell's place, and what to tell."""
+
+    asked: dict[str, Asked] = field(default_factory=dict)
+    spoiled: dict[str, str] = field(default_factory=dict)
+    outputs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    touched: set[str] = field(default_factory=set)
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+class Sandboxes:
+    """One warmed sandbox per set of withheld modules, made when it is needed and started again when it broke."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self._open = settings, {}
+
+    def kernel(self, exercise: str, withheld: tuple[str, ...]) -> Kernel:
+        for last in (False, True):
+            key = (exercise, withheld)
+            try:
+                if key not in self._open:
+                    while len(self._open) >= 4:
+                        self._open.pop(next(iter(self._open))).close()
+                    limits, walled = self.settings.limits, self.settings.walled
+                    self._open[key] = Sandbox(withheld, warm_imports(exercise), limits, walled)
+                return self._open[key].kernel()
+            except (CourseError, OSError, Ended):
+                if key in self._open:
+                    self._open.pop(key).close()
+                if last:
+                    raise
+        raise AssertionError
+
+    def close(self) -> None:
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+@cache
+def warm_imports(exercise: str) -> tuple[str, ...]:
+    """Return the imports of the release, so that every kernel finds them done."""
+    found = ["import numpy, numpy.random, numpy.linalg", "import course_lib.comm.requests"]
+    for cell in repair.release(exercise).cells:
+        if cell.cell_type != "code":
+            continue
+        try:
+            tree = ast.parse(cell.source)
+        except SyntaxError:
+            continue
+        found += [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return tuple(dict.fromkeys(found))
+
+
+def mark(job: Job, settings: Settings, sandboxes: Sandboxes) -> dict[str, Any]:
+    """Return the marks of one hand-in as plain data; whatever it is, there is a state and a reason.
+
+    Keys: key, student, shown, exercise, state ("marked", "refused" or "failed"), reason, questions, manual, notes, flags,
+    points, of, learner, seconds, sandbox, autograded (a notebook as text), feedback (a page).
+    """
+    begun = time.monotonic()
+    result: dict[str, Any] = {"key": job.key, "student": job.student, "shown": job.shown, "exercise": ""}
+    result |= {"state": "refused", "reason": "", "questions": [], "manual": [], "notes": [], "flags": []}
+    result |= {"points": 0.0, "of": 0.0, "learner": None, "sandbox": "bubblewrap" if settings.walled else "none"}
+    try:
+        repaired = repair.read(job.content, PurePath(job.shown))
+    except CourseError as error:
+        return result | {"reason": str(error), "seconds": time.monotonic() - begun}
+    result |= {"exercise": repaired.exercise}
+    if settings.only and repaired.exercise not in settings.only:
+        reason = _("It is exercise {n}, which is not marked now.").format(n=repaired.exercise)
+        return result | {"state": "skipped", "reason": reason, "seconds": time.monotonic() - begun}
+    try:
+        run = _Marking(job, repaired, settings, sandboxes).marked()
+    except CourseError as error:  # the sandbox itself does not work: nobody's fault who handed in
+        return result | {"state": "failed", "reason": str(error), "seconds": time.monotonic() - begun}
+    return result | _told(job, repaired, run) | {"seconds": round(time.monotonic() - begun, 3)}
+
+
+class _Marking:
+    """Marks one repaired notebook."""
+
+    def __init__(self, job: Job, repaired: repair.Repaired, settings: Settings, sandboxes: Sandboxes) -> None:
+        self.job, self.repaired, self.settings, self.sandboxes = job, repaired, settings, sandboxes
+        self.questions = bank.questions(repaired.exercise)
+        self.steps = steps(repaired.notebook, self.questions)
+        self.ends = time.monotonic() + settings.limits.total_s
+
+    def marked(self) -> Run:
+        """Return all verdicts. Questions that may use what others withhold are asked again with their own library."""
+        every = tuple(sorted({module for q in self.questions for module in q.withholds}))
+        run = self._through(every, {q.id for q in self.questions}, Run())
+        groups: dict[tuple[str, ...], set[str]] = {}
+        for question in self.questions:
+            own = tuple(sorted(question.withholds))
+            if run.asked[question.id].verdict.state != CORRECT and own != every:
+                groups.setdefault(own, set()).add(question.id)
+        for own, names in groups.items():
+            allowed = {m for m in run.touched if not any(m == w or m.startswith(w + ".") for w in own)}
+            if allowed:
+                again = self._through(own, names, Run())
+                for name in names:
+                    if again.asked[name].verdict.points > run.asked[name].verdict.points:
+                        run.asked[name] = again.asked[name]
+                        run.spoiled.pop(name, None)
+        return run
+
+    def _through(self, withheld: tuple[str, ...], wanted: set[str], run: Run) -> Run:
+        kernel: Kernel | None = None
+        dead: set[int] = set()
+        try:
+            for place, step in enumerate(self.steps):
+                if step.question and step.question not in wanted:
+                    continue
+                kernel = self._advance(kernel, withheld, place, dead, wanted, run)
+                if kernel is None:
+                    break
+            kernel = self._ask_again(kernel, withheld, dead, wanted, run)
+        finally:
+            if kernel is not None:
+                kernel.close()
+        for name in wanted - set(run.asked):
+            text = _("Not run: {why}").format(why=self._why_not(dead))
+            run.asked[name] = Asked(blank(bank.question(name), NOT_YET, text))
+        for name, why in run.spoiled.items():
+            if name in wanted:
+                run.asked[name] = Asked(blank(bank.question(name), NOT_YET, why))
+        return run
+
+    def _why_not(self, dead: set[int]) -> str:
+        if len(dead) > MOST_DEATHS:
+            return _("Python ended {n} times before it.").format(n=len(dead))
+        return _("the hand-in had used its {s:g} s.").format(s=self.settings.limits.total_s)
+
+    def _advance(
+        self, kernel: Kernel | None, withheld: tuple, place: int, dead: set[int], wanted: set[str], run: Run
+    ) -> Kernel | None:
+        """Do one step, in a fresh kernel with all earlier cells run again if the last one died; None when time is up."""
+        step = self.steps[place]
+        kernel = self._alive(kernel, withheld, place, dead, run)
+        if kernel is None:
+            return None
+        try:
+            if step.question:
+                sources = [s.source for s in self.steps[:place] if not s.question and s.place not in dead]
+                self._ask(kernel, step.question, sources, run)
+            else:
+                self._run(kernel, step, run)
+        except Ended as end:
+            run.touched |= kernel.touched
+            self._blame(step, end, run)
+            dead.add(step.place)
+            kernel.close()
+        run.touched |= kernel.touched
+        return kernel
+
+    def _alive(self, kernel: Kernel | None, withheld: tuple, upto: int, dead: set[int], run: Run) -> Kernel | None:
+        """Return a kernel in which the cells before `upto` have run, leaving out those that ended one."""
+        while kernel is None or kernel.gone:
+            if len(dead) > MOST_DEATHS or time.monotonic() > self.ends:
+                return None
+            kernel = self.sandboxes.kernel(self.repaired.exercise, withheld)
+            kernel.numbers = numbers.request
+            for step in self.steps[:upto]:
+                if step.question or step.place in dead:
+                    continue
+                try:
+                    kernel.run(step.source, self._seconds())
+                except Ended as end:
+                    self._blame(step, end, run)
+                    dead.add(step.place)
+                    kernel.close()
+                    break
+        return kernel if time.monotonic() < self.ends else None
+
+    def _seconds(self) -> float:
+        return max(min(self.settings.limits.cell_s, self.ends - time.monotonic()), 0.1)
+
+    def _run(self, kernel: Kernel, step: Step, run: Run) -> None:
+        shown = kernel.run(step.source, self._seconds())
+        run.outputs[step.place] = shown
+        first = next((line.strip() for line in step.source.splitlines() if line.strip()), "")[:60]
+        if shown["cut"]:
+            run.notes.append(_("The outputs of `{line}` were too long and were cut.").format(line=first))
+        if shown["late"]:
+            why = _("The cell `{line}` ran for more than {s:g} s and was stopped.")
+            why = why.format(line=first, s=self.settings.limits.cell_s)
+            run.notes.append(why)
+            run.spoiled |= dict.fromkeys(step.owner, why)
+            return
+        for name in step.owner:  # a later cell that ends well gives the answer
+            run.spoiled.pop(name, None)
+            run.errors.pop(name, None)
+        if shown["error"]:
+            error = _spoken(shown["error"], self.settings.limits)
+            run.errors |= dict.fromkeys(step.owner, _("Its cell stopped: {error}").format(error=error))
+
+    def _blame(self, step: Step, end: Ended, run: Run) -> None:
+        first = next((line.strip() for line in step.source.splitlines() if line.strip()), "")[:60]
+        if step.question:
+            run.asked[step.question] = Asked(blank(bank.question(step.question), NOT_YET, end.why))
+            return
+        why = _("The cell `{line}` ended Python: {why}").format(line=first, why=end.why)
+        run.notes.append(why)
+        run.spoiled |= dict.fromkeys(step.owner, why)
+
+    def _ask(self, kernel: Kernel, name: str, sources: Sequence[str], run: Run) -> None:
+        question = bank.question(name)
+        run.asked[name] = ask(kernel, question, sources, self.job.student, self.settings.known, self.settings.secret)
+
+    def _ask_again(
+        self, kernel: Kernel | None, withheld: tuple, dead: set[int], wanted: set[str], run: Run
+    ) -> Kernel | None:
+        """Ask for what was not there when its graded cell came: cells may have been moved, copied or split."""
+        for name in sorted(wanted):
+            if name not in run.asked or not run.asked[name].absent or name in run.spoiled:
+                continue
+            place = max((i for i, s in enumerate(self.steps) if s.question == name), default=0)
+            if not any(name in s.owner for s in self.steps[place:]):
+                continue
+            kernel = self._alive(kernel, withheld, len(self.steps), dead, run)
+            if kernel is None:
+                return None
+            sources = [s.source for s in self.steps if not s.question and s.place not in dead]
+            try:
+                self._ask(kernel, name, sources, run)
+            except Ended as end:
+                run.asked[name] = Asked(blank(bank.question(name), NOT_YET, end.why))
+                kernel.close()
+            if run.asked[name].verdict.points:
+                text = _("The answer of {name} comes after its graded cell; it was asked for at the end.")
+                run.notes.append(text.format(name=name))
+        return kernel
+
+
+def _spoken(error: dict[str, Any], limits: Limits) -> str:
+    name, value = str(error.get("ename"))[:60], str(error.get("evalue"))[:200]
+    if name == "StdinNotImplementedError":
+        return _("it asks for keyboard input, which is not allowed in graded cells.")
+    if name == "MemoryError":
+        text = _("it asked for more memory than there is ({most:g} GiB at most).")
+        return text.format(most=limits.memory_B / 2**30)
+    return f"{name}: {value}" if value else name
+
+
+def steps(notebook: Any, questions: Sequence[Question]) -> list[Step]:
+    """Return the code cells in order, with the questions they ask or answer."""
+    names = {q.id: q.answer for q in questions}
+    found = []
+    for place, cell in enumerate(notebook.cells):
+        if cell.cell_type != "code":
+            continue
+        meta = cell.metadata.get("nbgrader") or {}
+        grade_id = str(meta.get("grade_id", ""))
+        name = grade_id.replace("-", ".")
+        if meta.get("grade") and not meta.get("solution") and name in names:
+            found.append(Step(place, cell.source, question=name))
+            continue
+        mine = grade_id.removesuffix("-answer").replace("-", ".")
+        owner = [mine] if mine in names and grade_id.endswith("-answer") else []
+        owner += [q for q, answer in names.items() if answer in _bound(cell.source) and q not in owner]
+        found.append(Step(place, cell.source, owner=tuple(owner)))
+    return found
+
+
+def _bound(source: str) -> set[str]:
+    """Return the names that a cell sets outside of functions."""
+    if len(source) > 200_000:
+        return set()
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    found, waiting = set(), list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        waiting += list(ast.iter_child_nodes(node))
+    return found
+
+
+def _told(job: Job, repaired: repair.Repaired, run: Run) -> dict[str, Any]:
+    """Return the result's data: verdicts, what people have to mark, notes, and the two pages."""
+    rows, flags = [], []
+    for question in bank.questions(repaired.exercise):
+        asked = run.asked[question.id]
+        verdict = asked.verdict
+        if verdict.state != CORRECT and question.id in run.errors:
+            verdict = Verdict(**(asdict(verdict) | {"sentences": (*verdict.sentences, run.errors[question.id])}))
+        flags += asked.flags
+        row = asdict(verdict) | {"private": asked.private, "look": bool(asked.flags)}
+        rows.append(
+            row | {"sentences": [_tidy(s) for s in verdict.sentences], "misconceptions": [*verdict.misconceptions]}
+        )
+    manual = manual_cells(repaired)
+    who = numbers.stated_in([c.source for c in repaired.notebook.cells if c.cell_type == "code"])
+    told: dict[str, Any] = {"state": "marked", "questions": rows, "manual": manual, "flags": flags, "learner": who}
+    told |= {"notes": [_tidy(n) for n in dict.fromkeys([*repaired.notes, *run.notes])]}
+    told |= {"points": sum(r["points"] for r in rows), "of": sum(r["of"] for r in rows)}
+    told["of"] += sum(item["of"] for item in manual)
+    told["autograded"] = autograded.notebook(repaired, rows, run.outputs)
+    told["feedback"] = autograded.page(repaired, rows, told["notes"], manual)
+    return told
+
+
+def manual_cells(repaired: repair.Repaired) -> list[dict[str, Any]]:
+    """Return the written answers that people mark: their points, and whether the release's text was changed at all."""
+    given = {
+        str((c.metadata.get("nbgrader") or {}).get("grade_id")): c for c in repair.release(repaired.exercise).cells
+    }
+    found = []
+    for cell in repaired.notebook.cells:
+        meta = cell.metadata.get("nbgrader") or {}
+        if meta.get("task") or (meta.get("grade") and meta.get("solution")):
+            written = bool(meta.get("task")) or cell.source.strip() != given[meta["grade_id"]].source.strip()
+            found.append({"cell": meta["grade_id"], "of": float(meta.get("points", 0)), "written": written})
+    return found
+
+
+def _tidy(text: str) -> str:
+    """Return text from a hand-in as one line that can be printed."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:1500]
+
+
+def marker(settings: Settings) -> tuple[Callable[[Job], dict[str, Any]], Callable[[], None]]:
+    """Return a function that marks jobs in this process, one after the other, and one that cleans up."""
+    sandboxes = Sandboxes(settings)
+    return lambda job: mark(job, settings, sandboxes), sandboxes.close

@@ -1,0 +1,357 @@
+"""`interconnect grade`: everything that was handed in gets a row, a reason, and where possible marks; can be stopped and resumed."""
+
+import contextlib
+import hashlib
+import os
+import queue
+import re
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.grading import autograded, bank, late, library, numbers, repair, report
+from course_lib.grading.gradebook import Book, students
+from course_lib.grading.intake import HandIn, collect
+from course_lib.grading.ledger import Ledger
+from course_lib.grading.marks import Job, Settings
+from course_lib.grading.pool import Pool, failed, pool
+from course_lib.grading.sandbox import Limits, available
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to grade: where results go, which exercises ("04", …; all if none), limits, lateness, and who works."""
+
+    to: Path
+    only: tuple[str, ...] = ()
+    n_processes: int = 2
+    scheduler: str = ""
+    walled: bool = True
+    limits: Limits = field(default_factory=Limits)
+    due: datetime | None = None
+    rule: str = "none"
+    again: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came out: a row per input, how many were known from an earlier run, and whether it was stopped."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    repeated: int = 0
+    stopped: bool = False
+
+    @property
+    def status(self) -> int:
+        """0 if every input that was asked for has its marks, 1 if one has not, 130 if the run was stopped."""
+        if self.stopped:
+            return 130
+        return 1 if any(r["state"] in ("refused", "failed") for r in self.rows) or not self.rows else 0
+
+
+class _Stopped(BaseException):
+    pass
+
+
+def grade(
+    submitted: Path, options: Options, tell: Callable[[int, int, str], None] = lambda done, n, who: None
+) -> Outcome:
+    """Mark every hand-in below `submitted`; write gradebook, autograded/, feedback/ and tables below `options.to`.
+
+    `tell(done, of, who)` is called after each. Raises CourseError where nothing can be done at all.
+    """
+    if options.walled and not options.scheduler and (why := available()):
+        raise CourseError(why)
+    late.penalty(0.0, None, None, options.rule)
+    for name in options.only:
+        bank.questions(name)
+    hand_ins = collect(submitted)
+    options.to.mkdir(parents=True, exist_ok=True)
+    secret = _secret(options.to / "secret.txt")
+    with Ledger(options.to / "ledger.jsonl") as ledger:
+        gradebook = options.to / "gradebook.db"
+        known = tuple(sorted({h.student for h in hand_ins if not h.problem} | set(students(gradebook))))
+        settings = Settings(secret, options.limits, options.walled, known, options.only)
+        batch = _Batch(options, settings, ledger, tell)
+        try:
+            return batch.through(hand_ins)
+        finally:
+            if batch.opened is not None:
+                batch.opened.close()
+
+
+def _secret(path: Path) -> str:
+    """Return the instructor's secret, made at the first run. It decides the inputs that no learner knows."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        pass
+    text = secrets.token_hex(16)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(fd, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+    return text
+
+
+class _Batch:
+    """One run over a class."""
+
+    def __init__(
+        self, options: Options, settings: Settings, ledger: Ledger, tell: Callable[[int, int, str], None]
+    ) -> None:
+        self.options, self.settings, self.ledger, self.tell = options, settings, ledger, tell
+        self.opened: Book | None = None
+        self.outcome = Outcome()
+        self.times: dict[str, tuple[datetime | None, str]] = {}
+        self.due: dict[str, datetime | None] = {}
+        limits = options.limits
+        self.version = "\n".join(
+            [library.fingerprint(), _releases(), settings.secret, repr(limits), repr(options.walled)]
+        )
+
+    def through(self, hand_ins: Sequence[HandIn]) -> Outcome:
+        jobs, refused = self._jobs(hand_ins)
+        old = (
+            {}
+            if self.options.again
+            else {j.key: self.ledger.marked[j.key] for j in jobs if j.key in self.ledger.marked}
+        )
+        waiting = [job for job in jobs if job.key not in old]
+        done = len(old)
+        try:
+            with _stoppable(), contextlib.ExitStack() as stack:
+                results: Iterator[tuple[Job, dict[str, Any]]] = iter(())
+                if waiting:  # the workers begin while this process still loads nbgrader
+                    workers = pool(self.settings, min(self.options.n_processes, len(waiting)), self.options.scheduler)
+                    stack.callback(workers.close)
+                    results = _ahead(workers, waiting)
+                for result in old.values():
+                    self._finish(result, fresh=False)
+                    self.outcome.repeated += result["state"] == "marked"
+                for job, result in results:
+                    self._keep(job, result)
+                    done += 1
+                    self.tell(done, len(jobs), job.student)
+        except (_Stopped, KeyboardInterrupt):
+            self.outcome.stopped = True
+        for one in refused:
+            self._finish(one, fresh=False)
+        about = {"sandbox": "bubblewrap" if self.options.walled else "none", "stopped": self.outcome.stopped}
+        if not self.options.walled:
+            about["warning"] = _("Graded without a sandbox: hand-ins could read and change this machine's files.")
+        about |= {"late_rule": self.options.rule, "time": datetime.now(UTC).isoformat(timespec="seconds")}
+        report.write(self.options.to, self.outcome.rows, about)
+        return self.outcome
+
+    @property
+    def book(self) -> Book:
+        """The gradebook, opened at its first use."""
+        if self.opened is None:
+            self.opened = Book(self.options.to / "gradebook.db")
+        return self.opened
+
+    # what there is to do ------------------------------------------------------------------------------------------
+
+    def _jobs(self, hand_ins: Sequence[HandIn]) -> tuple[list[Job], list[dict[str, Any]]]:
+        """Return what to mark, and rows for what cannot be; of several files for one exercise, one is marked."""
+        refused, found = [], []
+        for one in hand_ins:
+            job = Job("", one.student, one.shown, b"")
+            try:
+                if one.problem:
+                    raise CourseError(one.problem)
+                content = one.read()
+                job = Job(self._key(one, content), one.student, one.shown, content)
+                found.append((one, job))
+            except CourseError as error:
+                refused.append(failed(job, str(error)) | {"state": "refused", "exercise": _meant(one)})
+            self.times[one.shown] = late.handed_in(one.submitted)
+        jobs = []
+        for (one, job), winner in zip(found, _winners(found), strict=True):
+            if winner is None:
+                jobs.append(job)
+            else:
+                reason = _("{file} was marked instead.").format(file=winner)
+                refused.append(failed(job, reason) | {"state": "passed over", "exercise": _meant(one)})
+        return jobs, refused
+
+    def _key(self, one: HandIn, content: bytes) -> str:
+        digest = hashlib.sha256("\0".join((self.version, one.student, one.shown)).encode("utf-8", "replace"))
+        digest.update(content)
+        return digest.hexdigest()[:40]
+
+    # what was done ------------------------------------------------------------------------------------------------
+
+    def _keep(self, job: Job, result: dict[str, Any]) -> None:
+        """Write a fresh result down: files first, then the ledger, then the gradebook."""
+        pages = {name: result.pop(name, None) for name in ("autograded", "feedback")}
+        if not result["exercise"]:
+            result["exercise"] = _meant_by(job.shown)
+        if result["state"] == "marked":
+            self._pages(result, pages)
+        if result["state"] != "failed":  # what failed for a reason of ours is tried again next time
+            self.ledger.mark(job.key, result)
+        self._finish(result, fresh=True)
+
+    def _pages(self, result: dict[str, Any], pages: dict[str, str | None]) -> None:
+        path = repair.release_path(result["exercise"])
+        for kind, suffix in (("autograded", ".ipynb"), ("feedback", ".html")):
+            if pages[kind] is None:
+                continue
+            target = self.options.to / kind / result["student"] / path.parent.name / (path.stem + suffix)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            fresh = target.with_name(target.name + ".new")
+            fresh.write_text(pages[kind], encoding="utf-8", newline="\n")
+            os.replace(fresh, target)
+
+    def _finish(self, result: dict[str, Any], fresh: bool) -> None:
+        """Bring a result into the gradebook if it is not there yet, and into the rows."""
+        submitted, assumed = self.times.get(result["shown"], (None, ""))
+        taken = 0.0
+        if result["state"] == "marked":
+            taken = late.penalty(result["points"], submitted, self._due(result["exercise"]), self.options.rule)
+            if fresh or result["key"] not in self.ledger.booked:
+                self.book.book(result, submitted, taken)
+                self.ledger.book(result["key"])
+            else:
+                self.book.late(result["exercise"], result["student"], taken, submitted)
+        elif result["state"] in ("refused", "failed") and result["exercise"] and not self._marked_otherwise(result):
+            self._pages(result, {"autograded": self._sign(result), "feedback": None})
+            self.book.book(result, submitted, 0.0)
+        extra = [text for text in (assumed, self._who(result)) if text]
+        result = result | {"notes": [*result["notes"], *extra]}
+        when = submitted.isoformat(timespec="seconds") if submitted else ""
+        self.outcome.rows.append(report.row(result, taken, when))
+
+    def _sign(self, result: dict[str, Any]) -> str:
+        return autograded.refused(repair.release(result["exercise"]), result["reason"])
+
+    def _marked_otherwise(self, result: dict[str, Any]) -> bool:
+        mine = (result["student"], result["exercise"])
+        return any((r["student"], r["exercise"]) == mine and r["state"] == "marked" for r in self.outcome.rows)
+
+    def _who(self, result: dict[str, Any]) -> str:
+        """Compare the learner's id in the notebook with the path's."""
+        if result["state"] != "marked":
+            return ""
+        identity = numbers.identify(result["student"], result["learner"] or "", self.settings.known)
+        per_learner = any(q.parameters for q in bank.questions(result["exercise"]))
+        if identity.kind == numbers.ANOTHER:
+            text = _("LEARNER in the notebook is {who}, another learner of this class.")
+        elif identity.kind == numbers.UNKNOWN:
+            text = _("LEARNER in the notebook is {who}; it was marked with the numbers of that name.")
+        elif identity.kind == numbers.PUBLIC and per_learner:
+            return _("LEARNER is blank; it was marked with the public numbers.")
+        else:
+            return ""
+        said = text.format(who=repr(identity.stated)[:80])
+        if said not in result["flags"]:
+            result["flags"] = [*result["flags"], said]
+        return ""
+
+    def _due(self, exercise: str) -> datetime | None:
+        if self.options.due is not None:
+            return self.options.due
+        if exercise not in self.due:
+            self.due[exercise] = self.book.due(exercise)
+        return self.due[exercise]
+
+
+def _releases() -> str:
+    digest = hashlib.sha256()
+    for number in bank.exercises():
+        try:
+            digest.update(repair.release_path(number).read_bytes())
+        except CourseError:
+            continue
+    return digest.hexdigest()
+
+
+def _meant(one: HandIn) -> str:
+    return _meant_by(one.shown)
+
+
+def _meant_by(shown: str) -> str:
+    """Return the exercise that a path names, or ""."""
+    for part in reversed(shown.split("/")[1:] or [shown]):
+        for number in re.findall(r"(?<!\d)\d\d(?!\d)", part):
+            if number in bank.exercises():
+                return number
+    return ""
+
+
+def _winners(found: Sequence[tuple[HandIn, Job]]) -> list[str | None]:
+    """Return for each file None if it is to be marked, else the name of the file that is marked in its place."""
+    of: dict[str, list[int]] = {}
+    for place, (one, _job) in enumerate(found):
+        of.setdefault(one.student, []).append(place)
+    answer: list[str | None] = [None] * len(found)
+    for places in of.values():
+        if len(places) < 2:
+            continue
+        same: dict[str, list[int]] = {}
+        for place in places:
+            same.setdefault(_exercise(found[place][1]), []).append(place)
+        for exercise, rivals in same.items():
+            if not exercise or len(rivals) < 2:
+                continue
+            best = max(rivals, key=lambda place: _rank(found[place][0], exercise))
+            for place in rivals:
+                if place != best:
+                    answer[place] = found[best][0].shown
+    return answer
+
+
+def _exercise(job: Job) -> str:
+    try:
+        return repair.read(job.content, PurePath(job.shown)).exercise
+    except CourseError:
+        return ""
+
+
+def _rank(one: HandIn, exercise: str) -> tuple:
+    """The expected name first, then the newest, then by name."""
+    path = repair.release_path(exercise)
+    return (one.name == path.name, path.parent.name in one.folders, one.modified_s, one.shown)
+
+
+def _ahead(workers: Pool, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Yield what the workers give, collected by a thread, so that they do not wait for the gradebook."""
+    waiting: queue.SimpleQueue = queue.SimpleQueue()
+
+    def collect_all() -> None:
+        try:
+            for pair in workers.marked(jobs):
+                waiting.put(pair)
+            waiting.put(None)
+        except BaseException as error:
+            waiting.put(error)
+
+    threading.Thread(target=collect_all, daemon=True).start()
+    while (got := waiting.get()) is not None:
+        if isinstance(got, BaseException):
+            raise got
+        yield got
+
+
+class _stoppable:
+    """Turns a polite request to end into _Stopped, so that what is done is written down."""
+
+    def __enter__(self) -> None:
+        self.before = None
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGTERM, self._ring)
+
+    def _ring(self, number: int, frame: object) -> None:
+        raise _Stopped
+
+    def __exit__(self, *ended: object) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGTERM, self.before)
