@@ -65,12 +65,17 @@ class Design:
 
 
 def _load(source: "str | os.PathLike | Mapping", kind: str) -> tuple[str, str, Mapping]:
-    """Return (name for messages, text, data) of a path or of a mapping."""
+    """Return (name for messages, text, data) of a path, of the text of a file, or of a mapping."""
     if isinstance(source, Mapping):
         return kind, "", source
+    if isinstance(source, str) and "\n" in source:
+        try:
+            return kind, source, tomllib.loads(source)
+        except tomllib.TOMLDecodeError as error:
+            raise CourseError(_("{path} is not valid TOML: {why}.").format(path=kind, why=error)) from None
     path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
     if path is None:
-        raise CourseError(_("{kind}: the path of a TOML file or a dict is expected.").format(kind=kind))
+        raise CourseError(_("{kind}: the path of a TOML file, its text or a dict is expected.").format(kind=kind))
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
@@ -162,7 +167,7 @@ def _date(place: _Place, table: Mapping, section: str) -> dt.date:
 
 
 def read_targets(source: "str | os.PathLike | Mapping") -> Targets:
-    """Read targets from the path of a TOML file (or the dict of one) and check every key, unit, date and name.
+    """Read targets from the path of a TOML file (or its text, or the dict of one) and check every key, unit, date and name.
 
     ```toml
     title = "Roll-out of the training cluster"
@@ -225,7 +230,7 @@ def read_targets(source: "str | os.PathLike | Mapping") -> Targets:
 
 
 def read_design(source: "str | os.PathLike | Mapping") -> Design:
-    """Read what a design claims, from the path of a TOML file or the dict of one.
+    """Read what a design claims, from the path of a TOML file, its text or the dict of one.
 
     ```toml
     name = "64 boxes on rails"
