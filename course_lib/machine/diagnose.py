@@ -5,9 +5,11 @@ from dataclasses import replace
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.comm.meaning import canonical_op
+from course_lib.fabric.rates import pcie_Bps
 from course_lib.machine import judgenccl, judgetools
-from course_lib.machine.fabricof import Fabric, fabric
+from course_lib.machine.fabricof import PCIE_GENERATION, Fabric, fabric
 from course_lib.machine.gpunames import link_Bps as rate_of
+from course_lib.machine.gpunames import model_of
 from course_lib.machine.judge import judge
 from course_lib.machine.recognise import Reading, anything, read
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Cause, Finding, Report, Suspected, Sweep
@@ -67,7 +69,7 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
     gpu = _gpu(readings)
     topo = next((r.topo for r in readings if r.topo is not None), None)
     made = _fabric(topo, gpu, notes)
-    link = _pair_Bps(topo, made, place, gpu)
+    link = _pair_Bps(topo, made, place, gpu, _count(readings))
     for reading in readings:
         if reading.topo is not None:
             others = reading.topos[1:] + tuple(r.topo for r in readings if r.topo is not None and r is not reading)
@@ -83,7 +85,7 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
         if reading.p2p is not None:
             _take(judgetools.peers(reading.p2p, link), findings, causes, notes, enough)
         if reading.nvbandwidth is not None:
-            _take(judgetools.bandwidths(reading.nvbandwidth, link), findings, causes, notes, enough)
+            _take(judgetools.bandwidths(reading.nvbandwidth, link, _slot_Bps(gpu)), findings, causes, notes, enough)
     log = _together([r.nccl for r in readings if r.nccl is not None])
     trouble = False
     if log is not None:
@@ -132,7 +134,7 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
     if status == CANNOT_TELL and not paste and not sweeps:
         paste = [anything()]
     causes = list({(c.code): c for c in reversed(causes)}.values())[::-1]
-    headline = _headline(status, findings, sweeps, saw, readings, notes)
+    headline = _headline(status, findings, sweeps, saw, readings, notes, damaged)
     return Report(
         status, headline, tuple(dict.fromkeys(findings)), tuple(causes), tuple(dict.fromkeys(notes)), tuple(sweeps),
         None if made is None else made.topology, None if made is None else made.shape, tuple(saw), tuple(paste),
@@ -194,14 +196,27 @@ def _fabric(topo, gpu: str | None, notes: list[str]) -> Fabric | None:
         return None
 
 
-def _pair_Bps(topo, made: Fabric | None, place, gpu: str | None) -> float | None:
+def _count(readings: list[Reading]) -> int:
+    """Return how many GPUs the tests between GPUs name."""
+    made = [m for r in readings if r.p2p is not None for m in r.p2p.matrices]
+    made += [m for r in readings if r.nvbandwidth is not None for m in r.nvbandwidth.matrices if m.row_role == "GPU"]
+    return max((len(m.columns) for m in made), default=0)
+
+
+def _slot_Bps(gpu: str | None) -> float | None:
+    """Return the line rate of the slot a GPU is made for, one direction, where it has one."""
+    generation = PCIE_GENERATION.get(model_of(gpu) or "")
+    return None if generation is None else pcie_Bps(generation)
+
+
+def _pair_Bps(topo, made: Fabric | None, place, gpu: str | None, n_gpus: int) -> float | None:
     """Return the raw rate between two GPUs, one direction, where it is the same for all pairs and known."""
     if made is not None and made.link_Bps and made.shape in ("switch", "mesh", "pair"):
         links = topo.nvlinks
         return float(links.max()) * made.link_Bps
-    if place is None and gpu is not None and rate_of(gpu):
+    if place is None and made is None and gpu is not None and rate_of(gpu) and n_gpus == 8:
         fits = {load(n).scale_up.bandwidth_Bps for n in candidates(gpu, 8, None) if load(n).scale_up.kind == "switch"}
-        return None if len(fits) != 1 else None if made is not None else fits.pop() if gpu.endswith("SXM") else None
+        return fits.pop() if len(fits) == 1 else None
     if place is None or place.scale_up.kind not in ("switch", "mesh"):
         return None
     up = place.scale_up
@@ -282,7 +297,7 @@ def _compare(sweeps, host_Bps, place) -> list[str]:
     return [text.format(a=a, b=b)]
 
 
-def _headline(status, findings, sweeps, saw, readings, notes) -> str:
+def _headline(status, findings, sweeps, saw, readings, notes, damaged) -> str:
     from course_lib.machine.say import sweep_line
 
     if findings:
@@ -294,7 +309,15 @@ def _headline(status, findings, sweeps, saw, readings, notes) -> str:
         return sweep_line(best[0])
     if any(r.refused for r in readings):
         return _("cannot tell: {saw}").format(saw=saw[0] if saw else _("nothing that can be read"))
-    return _("cannot tell from this alone")
+    log = _together([r.nccl for r in readings if r.nccl is not None])
+    if log is not None and log.jobs and any(job.unit_trouble for job in log.jobs):
+        return _("cannot tell: {what}").format(what=next(job.unit_trouble for job in log.jobs if job.unit_trouble))
+    if log is not None and not log.jobs and damaged:
+        rows = _("1 row damaged") if log.n_damaged == 1 else _("{n} rows damaged").format(n=log.n_damaged)
+        return _("cannot tell: no whole row; {rows}").format(rows=rows)
+    if log is not None and notes:
+        return _("cannot tell: {what}").format(what=notes[-1])
+    return _("cannot tell from this alone: {note}").format(note=notes[0] if notes else _("nothing to judge"))
 
 
 __all__ = ["Cause", "Finding", "Report", "Suspected", "Sweep", "diagnose", "judge"]

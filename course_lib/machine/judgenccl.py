@@ -34,6 +34,10 @@ def not_joined(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
         because.append(_("several headers before one table"))
     if not because:
         return [], []
+    each = {job.n_ranks for job in log.jobs}
+    if len(log.jobs) > 1 and len(each) == 1 and (n := each.pop()):
+        text = _("{k} jobs of {n} ranks, not one of {all}")
+        because.append(text.format(k=len(log.jobs), n=n, all=n * len(log.jobs)))
     text = _("ranks did not join: {why}. No bandwidth is reported.").format(why="; ".join(because))
     cause = Cause(
         "not-joined",

@@ -16,6 +16,7 @@ from course_lib.machine.records import Cause, Finding
 from course_lib.machine.topo import TopoMatrix
 
 ODD = 0.8  # of the median: below it a device or a pair stands out
+SLOT_SHARE = 0.65
 PEER_SLOWER = 0.7  # of the copy without peer access
 Verdict = tuple[list[Finding], list[Cause], list[str], bool]  # findings, causes, notes, enough for "healthy"?
 
@@ -27,12 +28,6 @@ def topology(matrix: TopoMatrix, fabric: Fabric | None, others: tuple[TopoMatrix
         pairs = ", ".join(f"{a}–{b}" for a, b in matrix.asymmetric[:4])
         text = _("the two cells of a pair disagree: {pairs}; the matrix was edited or damaged")
         findings.append(Finding("asymmetric", text.format(pairs=pairs)))
-    if matrix.missing_rows:
-        gpus = [row for row in matrix.missing_rows if row.startswith("GPU")]
-        if gpus:
-            notes.append(_("row for {rows} missing").format(rows=", ".join(gpus)))
-        if len(gpus) < len(matrix.missing_rows):
-            notes.append(_("rows of {n} network cards missing").format(n=len(matrix.missing_rows) - len(gpus)))
     links = matrix.nvlinks
     joined = (links > 0).any(1)
     odd = [gpu for gpu, has in zip(matrix.gpus, joined, strict=True) if not has] if joined.any() else []
@@ -46,6 +41,12 @@ def topology(matrix: TopoMatrix, fabric: Fabric | None, others: tuple[TopoMatrix
         causes.append(Cause("gpu-off-fabric", cause, _("its row shows PCIe words only"), test))
     if fabric is not None:
         notes += _described(matrix, fabric)
+    if matrix.missing_rows:
+        gpus = [row for row in matrix.missing_rows if row.startswith("GPU")]
+        if gpus:
+            notes.append(_("row for {rows} missing").format(rows=", ".join(gpus)))
+        if len(gpus) < len(matrix.missing_rows):
+            notes.append(_("rows of {n} network cards missing").format(n=len(matrix.missing_rows) - len(gpus)))
     far = _far(matrix)
     if far:
         notes.append(
@@ -96,6 +97,9 @@ def _described(matrix: TopoMatrix, fabric: Fabric) -> list[str]:
         notes.append(
             _("GPU memory is NUMA node {nodes} (memory only, no CPUs)").format(nodes=", ".join(map(str, memory)))
         )
+        groups = len({cpus for cpus in matrix.cpu_affinity if cpus})
+        if groups:
+            notes.append(_("groups of CPUs: {n}").format(n=groups))
     elif nodes:
         notes.append(_("NUMA nodes with CPUs: {nodes}").format(nodes=", ".join(map(str, nodes[:16]))))
     return [*notes, *fabric.said]
@@ -312,8 +316,8 @@ def _slow_pairs(matrix: Matrix, middle: float) -> str:
     return ", ".join(found[:6]) + ("" if len(found) <= 6 else _(" and {n} more").format(n=len(found) - 6))
 
 
-def bandwidths(found: Bandwidths, link_Bps: float | None) -> Verdict:
-    """Judge nvbandwidth: every matrix with its direction; between GPUs against the raw rate where it is known."""
+def bandwidths(found: Bandwidths, link_Bps: float | None, slot_Bps: float | None = None) -> Verdict:
+    """Judge nvbandwidth: every matrix with its direction, against the raw rate of the link or slot where it is known."""
     findings, notes, enough = [], [], False
     arrows = {"->": "→", "<-": "←", "<->": "↔"}
     for matrix in found.matrices:
@@ -334,6 +338,23 @@ def bandwidths(found: Bandwidths, link_Bps: float | None) -> Verdict:
         )  # fmt: skip
         notes.append(words)
         middle = float(np.median(values))
+        one_way = matrix.quantity == "bandwidth" and matrix.arrow != "<->" and matrix.unit == "GB/s"
+        if (
+            slot_Bps
+            and one_way
+            and {matrix.row_role, matrix.column_role} == {"CPU", "GPU"}
+            and "all_to" not in matrix.name
+        ):
+            share = middle * 1e9 / slot_Bps
+            text = _("{name}: the median is {share:.0%} of a slot's {raw}, one direction")
+            words = text.format(name=matrix.name or _("matrix"), share=share, raw=say_rate(slot_Bps))
+            if share < SLOT_SHARE:
+                findings.append(
+                    Finding("slow-slot", words + _("; 80 to 90 % is usual: fewer lanes or an older generation?"))
+                )
+            else:
+                notes.append(words)
+                enough = True
         if matrix.quantity == "bandwidth" and len(values) >= 3 and values.min() < 0.5 * middle:
             text = _(
                 "{name}: one cell is under half of the median ({low:g} of {median:g} {unit}): that GPU's slot or CPU"
