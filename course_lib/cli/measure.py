@@ -73,7 +73,15 @@ def _collective(args, sizes, seconds, rounds, progress) -> int:
         names = _default_names(args.op)
     ranks = int(_number("--ranks", args.ranks, whole=True))
     measured = measure(
-        args.op, ranks, names, sizes, seconds=seconds, rounds=rounds, backend=args.backend, progress=progress
+        args.op,
+        ranks,
+        names,
+        sizes,
+        seconds=seconds,
+        rounds=rounds,
+        backend=args.backend,
+       
+        progress=progress,
     )
     progress(None, "")
     found, why = _compared(measured)

@@ -1,4 +1,4 @@
-"""Example logs for lesson A: in the shapes that tools print, with the model's numbers and noise, most with a planted fault; one real measurement."""
+"""Example logs for lesson A, in the shapes that tools print: the model's numbers with noise, most with a planted fault; one real measurement."""
 
 import json
 from collections.abc import Callable

@@ -153,7 +153,7 @@ def _not_negative(rows: NDArray, target: NDArray) -> NDArray:
     for size in range(1, rows.shape[1] + 1):
         for columns in map(list, itertools.combinations(range(rows.shape[1]), size)):
             inner = square[np.ix_(columns, columns)]
-            if np.linalg.det(inner) < 1e-10 * np.prod(np.diag(inner)):  # two columns say the same
+            if np.linalg.det(inner) <= 1e-10 * np.prod(np.diag(inner)):  # two columns say the same
                 continue
             found = np.linalg.solve(inner, side[columns])
             left = float(found @ inner @ found - 2 * found @ side[columns])  # of the squares, but for a constant

@@ -94,6 +94,7 @@ class Processes:
         self.listener = socket.create_server(("127.0.0.1", 0))
         token = secrets.token_hex(16)
         self.token = token
+        self.job = self.job | {"token": secrets.token_hex(8)}
         if self.job["backend"] != "mpi":
             self.job = self.job | {"meeting_port": _free_port()}
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMI_", "PMIX_", "OMPI_"))}

@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from course_lib.machine.measurebell import Bells
 from course_lib.machine.measuremoves import Turn
 
 
@@ -24,6 +26,9 @@ class MPI:
         self.rank, self.n_ranks = self.comm.Get_rank(), self.comm.Get_size()
         crowded = self.n_ranks > (os.cpu_count() or 1)
         self.pause = getattr(os, "sched_yield", lambda: time.sleep(0)) if crowded else None
+        self.bells = None
+        if crowded and hasattr(socket, "MSG_DONTWAIT"):
+            self.bells = Bells(self.rank, self.n_ranks, job["token"], self.comm.allgather)
         self.barrier()
         _forget_shared_files()
         self.library = mpi.Get_library_version().splitlines()[0].strip().strip("\0")[:80]
@@ -44,18 +49,21 @@ class MPI:
             for piece in turn.sends:
                 part = state[piece.begin * per_chunk : piece.stop * per_chunk]
                 requests.append(self.comm.Send_init([part, self.mpi.FLOAT], piece.peer, piece.tag))
-            ready.append((requests, adds))
-        start, wait, add = self.mpi.Prequest.Startall, self.wait, np.add
+            ready.append((requests, *_who_rings(turn, per_chunk), adds))
+        start, wait, add, bells = self.mpi.Prequest.Startall, self.wait, np.add, self.bells
 
         def go() -> None:
-            for requests, adds in ready:
+            for requests, ring, heed, adds in ready:
                 start(requests)
+                if bells is not None:
+                    bells.ring(ring)
+                    bells.wait(heed)
                 wait(requests)
                 for target, room in adds:
                     add(target, room, out=target)
 
         def free() -> None:
-            for requests, _adds in ready:
+            for requests, *_others in ready:
                 for request in requests:
                     request.Free()
 
@@ -72,11 +80,18 @@ class MPI:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
+        self.together()
         self.wait([self.comm.Ibarrier()])
+
+    def together(self) -> None:
+        """Sleep until all ranks are here, where they share cores."""
+        if self.bells is not None:
+            self.bells.all()
 
     def agree(self, value: float) -> float:
         """Give everybody rank 0's number."""
         number = np.array([float(value)])
+        self.together()
         self.wait([self.comm.Ibcast(number, 0)])
         return float(number[0])
 
@@ -84,6 +99,7 @@ class MPI:
         """Return the largest of all ranks' numbers, place by place, to all."""
         given = np.array(values, float, ndmin=1)
         result = np.empty_like(given)
+        self.together()
         self.wait([self.comm.Iallreduce(given, result, self.mpi.MAX)])
         return result
 
@@ -100,6 +116,17 @@ class MPI:
 
     def close(self) -> None:
         """Leave in order."""
+
+
+LARGE_B = 4096.0  # above it a message needs both sides at once
+
+
+def _who_rings(turn: Turn, per_chunk: int) -> tuple[list[int], list[int]]:
+    """Return (ranks to ring, ranks whose ring to wait for) of a turn: senders ring receivers; for large messages both do."""
+    large = lambda p: (p.stop - p.begin) * per_chunk * 4 > LARGE_B  # noqa: E731
+    ring = [p.peer for p in turn.sends] + [p.peer for p in turn.receives if large(p)]
+    heed = [p.peer for p in turn.receives] + [p.peer for p in turn.sends if large(p)]
+    return ring, heed
 
 
 def _forget_shared_files() -> None:

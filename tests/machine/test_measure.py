@@ -145,7 +145,7 @@ def test_without_mpi4py_the_sentence_says_what_to_install(monkeypatch, capsys):
 def test_nccl_without_gpus_says_how_many_it_needs(monkeypatch):
     monkeypatch.setattr("course_lib.machine.measure.has_module", lambda name: True)
     monkeypatch.setattr("course_lib.machine.measure.gpus_here", lambda: 2)
-    with pytest.raises(CourseError, match="a GPU for every rank: 4"):
+    with pytest.raises(CourseError, match="a GPU for every rank: 4 ranks"):
         measure(backend="torch-nccl")
 
 
@@ -284,6 +284,19 @@ def test_a_rank_that_is_killed_ends_the_others_and_is_told():
         with pytest.raises(CourseError, match="ended before"):
             list(talk)
     assert not any(map(measurelaunch._alive, processes.pids))
+
+
+def test_an_algorithm_without_large_messages_still_has_a_fit():
+    schedule = ring.all_reduce(2)
+    sizes = np.array([8.0, 64.0, 512.0, 4096.0, 8192.0])
+    found = fit_cores([(schedule, sizes, 1e-5 + sizes / 1e9)], 2)
+    assert predict_s(schedule, found, sizes) == pytest.approx(1e-5 + sizes / 1e9, rel=0.05)
+
+
+@needs_mpi
+def test_more_ranks_than_a_bell_can_queue_do_not_wait_for_each_other():
+    found = measure(n_ranks=16, algorithms=["direct"], message_B=[8], seconds=20, rounds=1)
+    assert [p.wrong for p in found.points] == [0]
 
 
 def measured_by(model, names=NAMES, noise=0.0, n=4):
