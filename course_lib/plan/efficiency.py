@@ -40,6 +40,7 @@ FAMILIES = {
     "mi325x": "mi300x",
 }
 Constants = Mapping[str, float]
+TILE = 128  # rows or columns that a block of processors computes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,15 @@ DESCRIBED = (
     Constant("depth", 250.0, 0.7, "inner dimension k at which a product spends half its time on starting"),
     Constant("hbm", 0.75, 0.2, "of the bandwidth of HBM, what kernels reach that only move bytes"),
     Constant("moved", 1.0, 0.5, "bytes that norms, activation functions and residuals move, against the count here"),
-    Constant(
-        "layer_us", 60.0, 0.7, "µs that a layer loses on launches and gaps in one forward pass; twice that backward"
-    ),
-    Constant("experts", 0.8, 0.3, "of `best`, what the many small products of experts reach"),
+    Constant("attention_early", 0.6, 0.3, "of what fused attention reaches, what its first kernels (2022, 2023) did"),
+    Constant("layer_us", 40.0, 0.7, "µs that a layer loses between kernels in one forward pass; twice that backward"),
+    Constant("host_us", 500.0, 0.7, "µs in which a host launches one dense layer forward; a layer cannot be quicker"),
+    Constant("host_experts_us", 1500.0, 0.7, "the same for a layer of experts"),
+    Constant("experts", 0.9, 0.3, "of `best`, what the many small products of experts reach"),
+    Constant("ragged", 0.8, 0.3, "of `best`, what products reach whose weights do not divide into tiles of 128"),
+    Constant("plain_best", 0.9, 0.2, "of `best`, what PyTorch reaches without the kernels and overlaps of Megatron"),
+    Constant("plain_moved", 1.3, 0.3, "bytes that it moves more, its kernels being fused less"),
+    Constant("sent_once", 0.7, 0.5, "how far a token that several experts of a domain want crosses to it only once"),
     Constant("routing", 1.5, 0.7, "bytes that sorting tokens to experts moves, against the count here"),
     Constant("tensor_shown", 0.8, 0.4, "of tensor-parallel communication, the part that nothing hides"),
     Constant("expert_shown", 0.8, 0.4, "of expert-parallel communication, the part that nothing hides"),
@@ -170,17 +176,19 @@ def _best(gpu: Chip, precision: str, k: Constants) -> float:
 def product_s(m, n, k, gpu: Chip, precision: str = "bf16", *, share: float = 1.0, using: Constants | None = None):
     """Return the seconds of one matrix product (m × k)·(k × n); sizes broadcast. `share` scales what is reached.
 
-    The longer of computing and of reading both operands and writing the result. Sizes need not be whole (averages).
+    The longer of computing and of reading both operands and writing the result. Sizes need not be whole (averages);
+    n and k that do not divide into tiles cost extra.
 
     >>> large, small = (2 * n**3 / product_s(n, n, n, chip("h100")) / 989e12 for n in (16384.0, 512.0))
     >>> bool(0.5 < large < 0.9 and small < 0.6 * large)
     True
     """
     using = constants() if using is None else using
+    whole_tiles = (np.remainder(n, TILE) == 0) & (np.remainder(k, TILE) == 0)
     area = using["area"] * gpu.peak["bf16"] / 312e12
     rate = gpu.peak[precision] * _best(gpu, precision, using) * share
     outputs = m * n
-    compute_s = 2.0 / rate * (outputs + area) * (k + using["depth"])
+    compute_s = 2.0 / rate * (outputs + area) * (k + using["depth"]) / np.where(whole_tiles, 1.0, using["ragged"])
     size_B = PRECISIONS[precision]
     bytes_s = (size_B * (m + n) * k + 2.0 * outputs) / (gpu.hbm_Bps * using["hbm"])
     return np.maximum(compute_s, bytes_s)

@@ -44,9 +44,13 @@ def order_of(order: str) -> tuple[str, ...]:
         raise CourseError(
             _("order is {order!r}; text such as {example} is expected.").format(order=order, example=ORDER)
         )
-    words = [
-        one_of(_("axis"), word, AXES) for word in order.strip().lower().replace(",", "-").replace("_", "-").split("-")
-    ]
+    return _order_of(order)
+
+
+@functools.lru_cache(maxsize=256)
+def _order_of(order: str) -> tuple[str, ...]:
+    words = order.strip().lower().replace(",", "-").replace("_", "-").split("-")
+    words = [one_of(_("axis"), word, AXES) for word in words]
     twice = [word for word in words if words.count(word) > 1]
     if twice:
         raise CourseError(_("The order {order} names {axis} twice.").format(order=order, axis=twice[0]))
@@ -124,7 +128,7 @@ class Layout:
         >>> Layout(tensor=8, data=4).strides("data")
         ((4, 8),)
         """
-        names = GROUPS[one_of(_("kind of group"), group, GROUPS)]
+        names = GROUPS[group if group in GROUPS else one_of(_("kind of group"), group, GROUPS)]
         axes = self.axes(group.startswith("expert"))
         return tuple((size, stride) for name, size, stride in axes if name in names)
 
@@ -187,6 +191,7 @@ class Span:
     bandwidth_Bps: float
 
 
+@functools.lru_cache(maxsize=4096)
 def used_per_domain(system: System, n_ranks: int) -> int:
     """Return how many GPUs of each domain a job uses: all, or as many as fill the domains equally.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.plan.efficiency import Chip, Constants, product_s
+from course_lib.plan.efficiency import TILE, Chip, Constants, product_s
 from course_lib.plan.transformer import Shape
 
 # Bytes for each score that attention without a fused kernel moves: written, read and written by the softmax, masked,
@@ -34,12 +34,10 @@ class Work:
 def _products(shapes, gpu: Chip, precision: str, k: Constants, share: float = 1.0) -> tuple:
     """Forward and backward seconds of products given as (how many, m, n, k)."""
     forward = backward = 0.0
+    options = {"gpu": gpu, "precision": precision, "share": share, "using": k}
     for count, m, n, depth in shapes:
-        forward = forward + count * product_s(m, n, depth, gpu, precision, share=share, using=k)
-        backward = backward + count * (
-            product_s(m, depth, n, gpu, precision, share=share, using=k)
-            + product_s(depth, n, m, gpu, precision, share=share, using=k)
-        )
+        forward = forward + count * product_s(m, n, depth, **options)
+        backward = backward + count * (product_s(m, depth, n, **options) + product_s(depth, n, m, **options))
     return forward, backward
 
 
@@ -56,13 +54,16 @@ def layer_work(
     sequence=True,
     precision: str = "bf16",
     fused: bool = True,
+    early: bool = False,
+    plain: bool = False,
     with_experts: bool = False,
 ) -> tuple[Work, Work]:
     """Return (forward, backward) of one layer for `tokens` tokens of a context rank, in sequences of `seq`; arrays broadcast.
 
     `tensor` ranks share heads and columns; `sequence` slices norms too. `with_experts` makes the MLP a set of experts over
     `expert` ranks, each expert cut by `expert_tensor`: every rank then has the average number of tokens. `fused` attention
-    computes half of the scores (causal) and keeps none; otherwise all are computed, and pass through HBM.
+    computes half of the scores (causal) and keeps none; otherwise all are computed, and pass through HBM. `early` fused
+    kernels reach less. `plain` is PyTorch without the kernels and overlaps of Megatron.
 
     >>> from course_lib.plan.efficiency import chip, constants
     >>> from course_lib.plan.transformer import model
@@ -71,6 +72,7 @@ def layer_work(
     True
     """
     h, a = shape.hidden, shape.n_heads
+    reached = k["plain_best"] if plain else 1.0
     if shape.kv_rank:
         query = shape.nope_size + shape.rope_size
         parts = [(1, tokens, shape.kv_rank + shape.rope_size, h)]
@@ -95,24 +97,24 @@ def layer_work(
         each = expert * expert_tensor * tokens / tensor * shape.n_active / shape.n_experts
         width = shape.expert_ffn / expert_tensor
         small = [(here, each, (mats - 1) * width, h), (here, each, h, width)]
-        forward, backward = _products(small, gpu, precision, k, k["experts"])
+        forward, backward = _products(small, gpu, precision, k, k["experts"] * reached)
         routed = tokens / tensor * shape.n_active
         moe = k["routing"] * 2.0 * routed * expert_tensor * 4 * h  # permuted before and after, each read and written
         inner = routed * expert_tensor * width * mats + tokens * shape.n_shared * shape.expert_ffn / tensor * mats
     else:
         parts += [(1, tokens, (mats - 1) * shape.ffn / tensor, h), (1, tokens, h, shape.ffn / tensor)]
         inner = tokens * shape.ffn / tensor * mats
-    more = _products(parts, gpu, precision, k)
+    more = _products(parts, gpu, precision, k, reached)
     forward, backward = forward + more[0], backward + more[1]
     # Norms read and write, residuals add, heads turn; the activation function reads its inputs and writes its output.
     rows = tokens / np.where(sequence, tensor, 1.0)
-    moved_B = k["moved"] * 2.0 * (rows * h * 8 + tokens * kept + inner) + moe
+    moved_B = k["moved"] * (k["plain_moved"] if plain else 1.0) * 2.0 * (rows * h * 8 + tokens * kept + inner) + moe
     hbm_Bps = gpu.hbm_Bps * k["hbm"]
     scores = tokens * seq * a / tensor
     flops = 2.0 * scores * widths
     peak = gpu.peak["bf16"]
     if fused:
-        rate = peak * k[f"attention_{gpu.family}"]
+        rate = peak * k[f"attention_{gpu.family}"] * (k["attention_early"] if early else 1.0)
         attention = flops / 2 / rate, 2.5 * flops / 2 / rate
     else:
         rate = peak * k[f"best_{gpu.family}_bf16"] * 0.6
@@ -126,7 +128,9 @@ def layer_work(
     )
 
 
-def head_work(shape: Shape, gpu: Chip, k: Constants, *, tokens, tensor) -> tuple[np.ndarray, np.ndarray]:
+def head_work(
+    shape: Shape, gpu: Chip, k: Constants, *, tokens, tensor, plain: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the seconds (forward, backward) of the output head and its loss, at 16 bits; arrays broadcast.
 
     >>> from course_lib.plan.efficiency import chip, constants
@@ -135,6 +139,8 @@ def head_work(shape: Shape, gpu: Chip, k: Constants, *, tokens, tensor) -> tuple
     >>> bool(0.01 < forward < 0.03)
     True
     """
-    forward, backward = _products([(1, tokens, shape.vocab / tensor, shape.hidden)], gpu, "bf16", k)
+    reached = k["plain_best"] if plain else 1.0
+    columns = np.ceil(shape.vocab / tensor / TILE) * TILE
+    forward, backward = _products([(1, tokens, columns, shape.hidden)], gpu, "bf16", k, reached)
     logits_s = tokens * shape.vocab / tensor * 4.0 / (gpu.hbm_Bps * k["hbm"])
     return forward + 2 * logits_s, backward + 2 * logits_s

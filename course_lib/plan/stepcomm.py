@@ -14,6 +14,23 @@ from course_lib.timing.system import System
 from course_lib.timing.tuning import predict
 
 
+@functools.lru_cache(maxsize=65536)
+def _few(op: str, sizes: tuple[float, ...], system: System, n: int, hosts: int) -> NDArray[np.float64]:
+    return np.asarray(predict(op, np.array(sizes), system, n, n_hosts=hosts).time_s)
+
+
+def ask(op: str, sizes: NDArray, system: System, n: int, hosts: int) -> NDArray[np.float64]:
+    """Return `predict`'s seconds for an array of sizes; answers about a few sizes are kept.
+
+    >>> from course_lib.timing.system import load
+    >>> ask("all_reduce", np.array([1e6]), load("dgx-h100"), 8, 1).shape
+    (1,)
+    """
+    if len(sizes) <= 8:
+        return _few(op, tuple(sizes.tolist()), system, n, hosts)
+    return np.asarray(predict(op, sizes, system, n, n_hosts=hosts).time_s)
+
+
 class Asker:
     """Prices collectives of the groups of `plans` on a system; plans with the same layout share the asking."""
 
@@ -26,6 +43,7 @@ class Asker:
             code = code * (int(column.max(initial=1)) + 1) + column
         _codes, first, self.kind = np.unique(code, return_index=True, return_inverse=True)
         self.layouts = [plans.layout(int(i)) for i in first]
+        self.known: dict[tuple, NDArray] = {}
 
     @functools.lru_cache(maxsize=16)  # noqa: B019 (an asker lives as long as one pricing)
     def reaches(self, axis: str) -> tuple[Reach, ...]:
@@ -38,11 +56,17 @@ class Asker:
 
     def time_s(self, op: str, axis: str, message_B: NDArray) -> NDArray[np.float64]:
         """Return (n,) seconds of one collective in the group of an axis; a group of one rank takes none."""
+        sizes = np.broadcast_to(np.asarray(message_B, float), self.kind.shape)
+        key = (op, axis, sizes.tobytes())
+        if key not in self.known:
+            self.known[key] = self._asked(op, axis, sizes)
+        return self.known[key]
+
+    def _asked(self, op: str, axis: str, sizes: NDArray) -> NDArray[np.float64]:
         at = self.reaches(axis)
         numbers: dict[Reach, int] = {}
         of_layout = np.array([numbers.setdefault(r, len(numbers)) for r in at])
         which = of_layout[self.kind]
-        sizes = np.broadcast_to(np.asarray(message_B, float), which.shape)
         found = np.zeros(len(which))
         for where, number in numbers.items():
             if where.n_ranks == 1:
@@ -60,5 +84,5 @@ class Asker:
                 pair = where
             system, n, hosts = view(self.place, pair)
             several, back = np.unique(sizes[mine], return_inverse=True)
-            found[mine] = np.asarray(predict(op, several, system, n, n_hosts=hosts).time_s)[back]
+            found[mine] = ask(op, several, system, n, hosts)[back]
         return found

@@ -4,6 +4,7 @@ The fullest stage is the first, the second or the last: the first has the embedd
 the last the head. Conventions and sources as in `plan.memory`; where both apply the totals are those of `plan.footprint`.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,18 +141,24 @@ def held(
     weights, grads, optimizer = state(kept.weight_B, 3), state(kept.grad_B, 2), state(kept.optimizer_B, 1)
     batch = plans.micro_batch / plans.context
 
+    sliced = [bool(on) for on in np.unique(plans.sequence)]
+
     def layer(kind: bool, recompute: str) -> NDArray:
-        plain, sliced = (
+        each = [
             activation_layer_B(
                 shape, batch, seq, tensor=t, sequence=on, recompute=recompute, dropout=dropout, expert_layer=kind
             )
-            for on in (False, True)
-        )
-        return np.where(plans.sequence, sliced, plain)
+            for on in sliced
+        ]
+        return np.where(plans.sequence, each[1], each[0]) if len(each) == 2 else each[0]
 
     kinds = [True, False] if shape.n_experts else [False]
     words = ["selective" if fused and word == "none" else word for word in RECOMPUTE]
-    each = {kind: np.choose(plans.recompute, [layer(kind, word) for word in words]) for kind in kinds}
+    present = np.unique(plans.recompute)
+    each = dict.fromkeys(kinds, 0.0)
+    for kind, code in itertools.product(kinds, present):
+        mine = layer(kind, words[code])
+        each[kind] = mine if len(present) == 1 else np.where(plans.recompute == code, mine, each[kind])
     whole_layer = {kind: layer(kind, "selective" if fused else "none") for kind in kinds}
     in_flight = np.where(
         plans.interleave > 1,

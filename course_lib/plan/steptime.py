@@ -1,21 +1,24 @@
 """One training step of one plan on a system: seconds, tokens a second, utilisation, memory, and every term by name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from course_lib.base.errors import CourseError, finite, one_of, whole
+from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
 from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, constants, precision_of
 from course_lib.plan.grid import ORDER, Layout, Span, check_room, data_of, spans
 from course_lib.plan.plans import Plans, check, legal, one
+from course_lib.plan.stepmemory import stages
 from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
 from course_lib.timing.system import System, load
 
 __all__ = ["ATTENTION", "PRECISIONS", "Step", "step"]
-ATTENTION = ("fused", "unfused")
+ATTENTION = ("fused", "early", "unfused")
+SOFTWARE = ("megatron", "pytorch")
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,8 @@ class Step:
     """One training step. `terms` (seconds) add up to `step_s`, `memory` (bytes on the fullest GPU) to `memory_B`.
 
     `tflops_per_gpu` and `mfu` count the operations that the mathematics needs, all scores of attention included, without
-    recomputing; `mfu` is against the dense peak of the precision of the products.
+    recomputing; `mfu` is against the dense peak of the precision of the products. `recomputed` is how many layers of how
+    many of the fullest stage are computed again.
     """
 
     step_s: float
@@ -39,6 +43,7 @@ class Step:
     spans: tuple[Span, ...]
     gpu: str
     n_micro: int
+    recomputed: tuple[int, int]
 
 
 def gpu_of(place: System, gpu: str | None) -> Chip:
@@ -61,8 +66,17 @@ def fused_of(attention: str | None, gpu: Chip, recompute: str) -> bool:
     (True, False, True)
     """
     if attention is not None:
-        return one_of(_("kind of attention"), attention, ATTENTION) == "fused"
+        return one_of(_("kind of attention"), attention, ATTENTION) != "unfused"
     return gpu.family not in ("v100", "a100") or recompute == "none"
+
+
+def plain_of(software: str | None, zero: int) -> bool:
+    """Return whether a plan is priced as PyTorch without Megatron's kernels.
+
+    >>> plain_of(None, 3), plain_of(None, 1), plain_of("megatron", 3)
+    (True, False, False)
+    """
+    return zero == 3 if software is None else one_of(_("software"), software, SOFTWARE) == "pytorch"
 
 
 def step(
@@ -80,12 +94,13 @@ def step(
     global_batch: int,
     seq: int | None = None,
     precision: str = "bf16",
-    recompute: str = "selective",
+    recompute: str = "auto",
     interleave: int = 1,
     zero: int = 1,
     sequence: bool | None = None,
     order: str = ORDER,
     attention: str | None = None,
+    software: str | None = None,
     gpu: str | None = None,
     check_memory: bool = True,
     using: Constants | None = None,
@@ -101,12 +116,14 @@ def step(
         micro_batch, global_batch: sequences in a micro-batch, and in a step of all replicas.
         seq: tokens of a sequence; None is the model's own.
         precision: of the matrix products of the layers: fp16, bf16, fp8, fp4.
-        recompute: none, selective (scores of attention), full (layers).
+        recompute: none, selective (scores of attention), full (layers), auto: selective, and as many whole layers of each
+            stage as memory asks for.
         interleave: chunks of each stage.
         zero: 0 keeps everything on every replica, 1 shards the optimizer, 2 gradients too, 3 weights too.
         sequence: slice norms by tensor ranks too; None: with more than one tensor rank, where it divides.
         order: ranks, fastest axis first.
-        attention: fused or unfused kernels; None decides by the GPU (`fused_of`).
+        attention: fused kernels, early ones of 2022 and 2023, or unfused; None decides by the GPU (`fused_of`).
+        software: megatron or pytorch; None takes pytorch with ZeRO-3 (FSDP), else megatron.
         gpu: processor, if not the system's own.
         check_memory: refuse plans that need more memory than the GPU has.
         using: constants, if not the shipped ones.
@@ -122,7 +139,7 @@ def step(
     shape, place = model(shape), load(system)
     processor = gpu_of(place, gpu)
     precision = precision_of(processor, precision)
-    recompute = one_of(_("kind of recomputing"), recompute, RECOMPUTE)
+    recompute = one_of(_("kind of recomputing"), recompute, (*RECOMPUTE, AUTO))
     zero = whole("zero", zero, at_least=0, at_most=3)
     seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
     if data is None:
@@ -158,14 +175,23 @@ def step(
         micro_batch=int(micro_batch),
         n_micro=n_micro,
         interleave=int(interleave),
-        recompute=recompute,
+        recompute="selective" if recompute == AUTO else recompute,
         zero=zero,
         sequence=bool(sequence),
         order=order,
     )
     fused = fused_of(attention, processor, recompute)
+    options = {"seq": seq, "precision": precision, "fused": fused}
+    options |= {"early": attention == "early", "plain": plain_of(software, zero)}
     k = constants() if using is None else using
-    found = stepcost.price(shape, place, processor, plans, k, seq=seq, precision=precision, fused=fused)
+    found = stepcost.price(shape, place, processor, plans, k, **options)
+    layers = stages(shape, plans).total.max(axis=0)
+    share = 1.0 * (recompute == "full")
+    if recompute == AUTO and found.held.total_B[0] > processor.hbm_B:
+        full = replace(plans, recompute=np.array([RECOMPUTE.index("full")]))
+        whole_layers = stepcost.price(shape, place, processor, full, k, **options)
+        found, some = stepcost.mixed(found, whole_layers, processor.hbm_B, layers)
+        share, plans = float(some[0]), full if some[0] == 1 else plans
     kept = found.held
     memory = {
         _("weights"): kept.weights_B,
@@ -177,10 +203,11 @@ def step(
     memory = {name: float(part[0]) for name, part in memory.items()}
     if check_memory and sum(memory.values()) > processor.hbm_B:
         raise CourseError(does_not_fit(memory, processor, shape, place, plans, global_batch, seq, precision, fused))
-    return _result(shape, place, processor, layout, found, memory, precision, seq, int(global_batch))
+    recomputed = (round(share * float(layers[0])), int(layers[0]))
+    return _result(shape, place, processor, layout, found, memory, precision, seq, int(global_batch), recomputed)
 
 
-def _result(shape, place, processor, layout, found, memory, precision, seq, global_batch) -> Step:
+def _result(shape, place, processor, layout, found, memory, precision, seq, global_batch, recomputed) -> Step:
     step_s = float(found.step_s[0])
     rate = float(flops(shape, global_batch, seq).model) / layout.n_ranks / step_s
     return Step(
@@ -197,6 +224,7 @@ def _result(shape, place, processor, layout, found, memory, precision, seq, glob
         spans=spans(layout, place),
         gpu=processor.name,
         n_micro=int(found.plans.n_micro[0]),
+        recomputed=recomputed,
     )
 
 
@@ -265,12 +293,3 @@ def nearest_that_fit(
         if fits.size:
             return [kept[good[i]][0] for i in fits[np.argsort(found.step_s[fits])][:3]]
     return []
-
-
-def seconds(value: float) -> float:
-    """Return a time after checking it; for callers that pass one on.
-
-    >>> seconds(1)
-    1.0
-    """
-    return finite("time", value, at_least=0)

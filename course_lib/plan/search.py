@@ -1,0 +1,292 @@
+"""The search: every legal plan of a model on a system, priced at once; the best, and the frontier of time, memory and GPUs.
+
+The price of a plan is `plan.stepcost.price`'s, so it is what `plan.steptime.step` says of the plan alone.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.base.errors import CourseError, whole
+from course_lib.base.language import _
+from course_lib.base.units import say_bytes
+from course_lib.plan import stepcost
+from course_lib.plan.efficiency import Constants, constants, precision_of
+from course_lib.plan.grid import ORDER, check_room
+from course_lib.plan.plans import Plans, gap_of, legal
+from course_lib.plan.shares import divisors
+from course_lib.plan.steptime import fused_of, gpu_of, plain_of
+from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
+from course_lib.timing.system import System, load
+
+PIECE = 65536  # plans priced at a time: memory stays small, and progress can be told
+COLUMNS = (
+    "tensor",
+    "pipeline",
+    "data",
+    "context",
+    "expert",
+    "expert_tensor",
+    "micro_batch",
+    "n_micro",
+    "interleave",
+    "recompute",
+    "zero",
+)
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: `table` of (n,) arrays, one entry for each legal plan, in order of time, those that fit first.
+
+    Columns: the sizes of the plan, `recompute` by its place in none, selective, full; `step_s`, `memory_B`, `gpus`,
+    `tokens_per_s`, `mfu` and `fits`. `frontier` are places in the table: no plan that fits is better in one of time,
+    memory and GPUs without being worse in another. `best` is the quickest that fits as plain numbers, None if none does.
+    """
+
+    n_plans: int
+    n_fit: int
+    best: dict | None
+    table: dict[str, NDArray]
+    frontier: NDArray[np.int64]
+    capacity_B: float
+    model: str
+    system: str
+
+    def row(self, i: int) -> dict:
+        """Return entry `i` of the table as plain numbers and words."""
+        found = {name: column[i].item() for name, column in self.table.items()}
+        found["recompute"] = RECOMPUTE[found["recompute"]]
+        return found
+
+
+def candidates(
+    shape: Shape,
+    gpus: int,
+    *,
+    global_batch: int,
+    seq: int,
+    max_tensor: int | None = None,
+    contexts: Sequence[int] = (1,),
+    zeros: Sequence[int] = (0, 1, 2, 3),
+    recomputes: Sequence[str] = RECOMPUTE,
+    order: str = ORDER,
+) -> Plans:
+    """Return every legal plan on exactly `gpus` GPUs as arrays; heads, layers, experts, tokens and batch divide.
+
+    With one replica ZeRO has nothing to share out: only stage 0 is listed. Chunks need a pipeline.
+
+    >>> from course_lib.plan.transformer import model
+    >>> found = candidates(model("llama3-8b"), 8, global_batch=64, seq=8192)
+    >>> len(found) > 100, set(found.n_ranks.tolist())
+    (True, {8})
+    """
+    kv = shape.n_heads if shape.kv_rank else shape.n_kv_heads
+    tensors = [
+        t
+        for t in divisors(gpus)
+        if shape.n_heads % t == 0 and (kv % t == 0 or t % kv == 0) and t <= (max_tensor or t) and shape.ffn % t == 0
+    ]
+    stages = [p for p in divisors(gpus) if p <= shape.n_layers + 3 and int(gap_of(shape, p)) >= 0]
+    blocks = []
+    for t, p, c in itertools.product(tensors, stages, contexts):
+        if gpus % (t * p * c) or (c > 1 and seq % (2 * c)):
+            continue
+        d = gpus // (t * p * c)
+        if global_batch % d:
+            continue
+        chunks = [1]
+        if p > 1:
+            each = (shape.n_layers + max(int(gap_of(shape, p)), 0)) // p
+            chunks += [v for v in divisors(each) if v > 1 and int(gap_of(shape, p, v)) >= 0]
+        spread = [(1, 1)]
+        if shape.n_experts:
+            ranks = t * c * d
+            cuts = sorted({1, t}) if shape.expert_ffn % t == 0 else [1]
+            spread = [(e, k) for e in divisors(shape.n_experts) for k in cuts if ranks % (e * k) == 0]
+        stagesof = [z for z in zeros if z == 0 or d * c > 1] or [0]
+        codes = [RECOMPUTE.index(word) for word in recomputes]
+        for b in divisors(global_batch // d):
+            m = global_batch // d // b
+            kept = [v for v in chunks if v == 1 or m % p == 0]
+            block = np.array(list(itertools.product(kept, codes, stagesof, spread_index(spread))), np.int32)
+            sizes = np.array(spread, np.int32)[block[:, 3]]
+            fixed = np.broadcast_to(np.array([t, p, d, c, b, m], np.int32), (len(block), 6))
+            blocks.append(np.concatenate([fixed, sizes, block[:, :3]], axis=1))
+    if not blocks:
+        raise CourseError(
+            _(
+                "No plan divides: {gpus} GPUs, {layers} layers, {heads} heads, a batch of {batch} sequences. "
+                "Numbers of GPUs with many divisors, and batches that they divide, have plans."
+            ).format(gpus=gpus, layers=shape.n_layers, heads=shape.n_heads, batch=global_batch)
+        )
+    t, p, d, c, b, m, e, k, v, r, z = np.concatenate(blocks).T.astype(np.int64)
+    sequence = (t > 1) & (seq // c % t == 0)
+    found = Plans(t, p, d, c, e, k, b, m, v, r, z, sequence, order)
+    return found.take(legal(shape, found, global_batch=global_batch, seq=seq))
+
+
+def spread_index(spread: Sequence) -> range:
+    """Places of a list, to combine with other choices.
+
+    >>> list(spread_index("ab"))
+    [0, 1]
+    """
+    return range(len(spread))
+
+
+def search(
+    shape: "Shape | str",
+    system: "System | str",
+    gpus: "int | Sequence[int]",
+    *,
+    global_batch: int,
+    seq: int | None = None,
+    precision: str = "bf16",
+    progress: Progress | None = None,
+    max_tensor: int | None = None,
+    contexts: Sequence[int] = (1,),
+    zeros: Sequence[int] = (0, 1, 2, 3),
+    recomputes: Sequence[str] = RECOMPUTE,
+    order: str = ORDER,
+    attention: str | None = None,
+    software: str | None = "megatron",
+    gpu: str | None = None,
+    using: Constants | None = None,
+) -> Found:
+    """Return all legal plans of a model, priced, with the best and the frontier.
+
+    `gpus` is a number or several; each is filled exactly. `contexts` are the numbers of context-parallel ranks to try,
+    `max_tensor` the most tensor ranks (None: whatever divides). `software` is one for all plans, so that ZeRO-3 does not
+    pay for the frameworks that are known for it. `progress(done, all)` is called after each piece.
+    Raises CourseError where nothing divides or a name is unknown; plans that do not fit stay in the table with `fits` False.
+
+    >>> found = search("llama3-8b", "dgx-h100", 8, global_batch=64)
+    >>> found.n_plans > 100, 0 < found.n_fit < found.n_plans, bool(found.best["step_s"] == found.table["step_s"][0])
+    (True, True, True)
+    """
+    shape, place = model(shape), load(system)
+    processor = gpu_of(place, gpu)
+    precision = precision_of(processor, precision)
+    seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
+    batch = whole("global_batch", global_batch, at_least=1)
+    k = constants() if using is None else using
+    counts = [whole("gpus", n, at_least=1) for n in (gpus if isinstance(gpus, Sequence | np.ndarray) else [gpus])]
+    parts = []
+    options = {"global_batch": batch, "seq": seq, "max_tensor": max_tensor, "contexts": contexts}
+    options |= {"zeros": zeros, "recomputes": recomputes, "order": order}
+    for n in counts:
+        check_room(n, place)
+        try:
+            parts.append(candidates(shape, n, **options))
+        except CourseError:
+            if len(counts) == 1:
+                raise
+    if not parts:
+        candidates(shape, counts[0], **options)
+    columns: dict[str, list[NDArray]] = {}
+    total, done = sum(len(p) for p in parts), 0
+    # attention without a fused kernel depends on what is recomputed: price the kinds apart
+    for plans in parts:
+        for start in range(0, len(plans), PIECE):
+            piece = plans.take(slice(start, start + PIECE))
+            for code, word in enumerate(RECOMPUTE):
+                mine = np.flatnonzero(piece.recompute == code)
+                for plain in (False, True):
+                    which = (
+                        mine[[plain_of(software, 3) == plain] * len(mine)] if software else _plain(piece, mine, plain)
+                    )
+                    if not which.size:
+                        continue
+                    some = piece.take(which)
+                    fused = fused_of(attention, processor, word)
+                    early = attention == "early"
+                    found = stepcost.price(
+                        shape,
+                        place,
+                        processor,
+                        some,
+                        k,
+                        seq=seq,
+                        precision=precision,
+                        fused=fused,
+                        early=early,
+                        plain=plain,
+                    )
+                    for name in COLUMNS:
+                        columns.setdefault(name, []).append(getattr(some, name))
+                    columns.setdefault("gpus", []).append(some.n_ranks)
+                    columns.setdefault("step_s", []).append(found.step_s)
+                    columns.setdefault("memory_B", []).append(found.held.total_B)
+            done += len(piece)
+            if progress is not None:
+                progress(done, total)
+    table = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return _found(shape, place, processor, table, precision, batch, seq)
+
+
+def _plain(piece: Plans, mine: NDArray, plain: bool) -> NDArray:
+    return mine[(piece.zero[mine] == 3) == plain]
+
+
+def _found(shape, place, processor, table, precision, batch, seq) -> Found:
+    table["fits"] = table["memory_B"] <= processor.hbm_B
+    ranking = np.lexsort((table["memory_B"], table["step_s"], ~table["fits"]))
+    table = {name: column[ranking] for name, column in table.items()}
+    table["tokens_per_s"] = batch * seq / table["step_s"]
+    work = float(flops(shape, batch, seq).model)
+    table["mfu"] = work / table["step_s"] / table["gpus"] / processor.peak[precision]
+    n_fit = int(table["fits"].sum())
+    front = pareto(table["step_s"][:n_fit], table["memory_B"][:n_fit], table["gpus"][:n_fit])
+    found = Found(len(ranking), n_fit, None, table, front, processor.hbm_B, shape.name, place.name)
+    if n_fit:
+        found = Found(len(ranking), n_fit, found.row(0), table, front, processor.hbm_B, shape.name, place.name)
+    return found
+
+
+def pareto(time_s: NDArray, memory_B: NDArray, gpus: NDArray) -> NDArray[np.int64]:
+    """Return the places that no other place beats in all of three columns; `time_s` has to rise, ties by memory.
+
+    >>> pareto(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 4.0]), np.array([8, 4, 8])).tolist()
+    [0, 1, 2]
+    >>> pareto(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 4.0]), np.array([8, 8, 8])).tolist()
+    [0, 2]
+    """
+    counts = np.unique(gpus)
+    kept = np.zeros(len(time_s), bool)
+    least = np.full(len(time_s), np.inf)
+    for n in counts:  # from few GPUs to many: a plan has to beat all that are as quick with as few GPUs
+        mine = gpus <= n
+        low = np.minimum.accumulate(np.where(mine, memory_B, np.inf))
+        before = np.concatenate([[np.inf], low[:-1]])
+        least = np.where(gpus == n, before, least)
+        kept |= (gpus == n) & (memory_B < before)
+    return np.flatnonzero(kept)
+
+
+def nothing_fits(found: Found) -> str:
+    """Return the sentence for a search in which no plan fits: how much the leanest needs.
+
+    >>> found = search("llama3-70b", "dgx-h100", 8, global_batch=8)
+    >>> found.n_fit == 0 and nothing_fits(found)[:24]
+    'None of the 630 legal pl'
+    """
+    i = int(np.argmin(found.table["memory_B"]))
+    row = found.row(i)
+    text = _(
+        "None of the {n} legal plans fits: the leanest (tensor {t}, pipeline {p}, ZeRO-{z}, recompute {r}) needs {need} on a GPU "
+        "of {has}. Use more GPUs, or ones with more memory."
+    )
+    return text.format(
+        n=found.n_plans,
+        t=row["tensor"],
+        p=row["pipeline"],
+        z=row["zero"],
+        r=row["recompute"],
+        need=say_bytes(row["memory_B"]),
+        has=say_bytes(found.capacity_B),
+    )
