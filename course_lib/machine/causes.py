@@ -152,7 +152,8 @@ def _across(case: Case) -> list[tuple[float, Cause]]:
         if case.near_nic:
             because += _(", although GPU and card share a PCIe switch (PIX or PXB in the matrix)")
         text = _(
-            "consistent with the peer memory module missing or refused (nvidia-peermem), so that data passes host memory. Not the switch's fault."
+            "consistent with the peer memory module missing or refused (nvidia-peermem), so that "
+            "data passes host memory. Not the switch's fault."
         )
         test = _("lsmod | grep peermem; NCCL_DEBUG=INFO: `GDRDMA` behind NET/IB; NCCL_NET_GDR_LEVEL=SYS as a test.")
         found.append((9, Cause("no-gdr", text, because, test)))

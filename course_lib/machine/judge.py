@@ -213,12 +213,14 @@ def _against_bounds(best, limits, bounds, hosts, findings, arithmetic) -> bool:
     if "ring" in limits and best > BOUND_SLACK * limits["ring"]:
         if hosts == 2:
             text = _(
-                "{best} is above a ring's {ring}, below a tree's {tree}: possible, a tree. NCCL_ALGO=RING is the right mode for a test of the network."
+                "{best} is above a ring's {ring}, below a tree's {tree}: possible, a tree. "
+                "NCCL_ALGO=RING is the right mode for a test of the network."
             )
             arithmetic.append(text.format(best=say_rate(best), ring=say_rate(limits["ring"]), tree=say_rate(hard)))
         else:
             text = _(
-                "{best} is above a ring's limit {ring}, though under the hard limit {hard}: which algorithm, and how many cards of what rate? Run with NCCL_ALGO=RING."
+                "{best} is above a ring's limit {ring}, though under the hard limit {hard}: which "
+                "algorithm, and how many cards of what rate? Run with NCCL_ALGO=RING."
             )
             words = text.format(best=say_rate(best), ring=say_rate(limits["ring"]), hard=say_rate(hard))
             findings.append(Finding("above-ring", words))

@@ -85,7 +85,8 @@ def wrong_data(log: NcclLog) -> tuple[list[Finding], list[Cause], list[str]]:
             notes.append(_("validation: largest error {worst:g}, fine for float").format(worst=worst))
     if findings:
         test = _(
-            "Run with -c 1 and NCCL_PROTO=Simple, then pair by pair, to find the GPU, link or card; check nvidia-smi nvlink -e and Xid errors."
+            "Run with -c 1 and NCCL_PROTO=Simple, then pair by pair, to find the GPU, link or card; "
+            "check nvidia-smi nvlink -e and Xid errors."
         )
         text = _(
             "consistent with a forced protocol the hardware does not support (LL128), a faulty link, GPU memory or network."
@@ -102,7 +103,9 @@ def same_gpu(job: Job) -> list[Finding]:
         return []
     ranks = [d.rank for d in job.devices if (d.host, d.device, d.bus) == doubled[0]]
     text = _("the same GPU is used by ranks {ranks}: they share its links and its time")
-    return [Finding("same-gpu", text.format(ranks=", ".join(map(str, ranks[:8]))))]
+    named = [str(rank) for rank in ranks[:8]]
+    said = _("{first} and {last}").format(first=", ".join(named[:-1]), last=named[-1])
+    return [Finding("same-gpu", text.format(ranks=said))]
 
 
 def log_states(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
@@ -124,13 +127,12 @@ def log_states(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
         )
         causes.append(Cause("fabric-manager", text, _("error text in the log"), test))
     if "multicast failed" in known:
-        works = {j.n_ranks for j in log.jobs if j.rows} | {
+        works = {j.n_ranks for j in log.jobs if j.rows}
+        tried = {len(j.devices) for j in log.jobs if not j.rows} | {
             int(f.value) for f in log.facts if f.code == "communicator size"
         }
         text = _("setting up the sum in the switch (NVLS) failed")
-        if any(n == 2 for n in works) and (
-            not log.jobs or max(n or 0 for n in works) > 2 or not all(j.finished for j in log.jobs)
-        ):
+        if 2 in works and max(tried, default=0) > 2:
             text += _("; 2 GPUs work, more fail")
         findings.append(Finding("multicast-failed", text))
         test = _(
@@ -278,7 +280,7 @@ def _unknown(job: Job, op, n) -> str:
 
 
 def _headline_numbers(job: Job, sweep: Sweep) -> list[str]:
-    if job.average_Bps is None or sweep.plateau_Bps is None:
+    if job.average_Bps is None or sweep.plateau_Bps is None or sweep.dips:
         return []
     low = job.size_range[0] if job.size_range else int(sweep.message_B[0])
     high = job.size_range[1] if job.size_range else int(sweep.message_B[-1])

@@ -229,7 +229,8 @@ class NcclReader:
     def done(self) -> NcclLog | None:
         """Return the log, or None where nothing of it was found."""
         facts = self.facts.done()
-        made = [*self.closed, *(job for job in self.open.values() if job.used())]
+        stopped = any(f.code in ("call failed", "multicast failed", "timeout", "ended early") for f in facts)
+        made = [*self.closed, *(j for j in self.open.values() if j.used() or (stopped and j.devices))]
         made.sort(key=lambda job: job.line)
         if not made and not self.damage.count and not facts and not self.seen_header:
             return None

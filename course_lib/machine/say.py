@@ -17,6 +17,10 @@ def sweep_line(sweep: Sweep) -> str:
     head = _("{op}, {n} ranks{hosts}: ").format(op=sweep.op, n=sweep.n_ranks, hosts=hosts)
     if sweep.plateau_Bps is None:
         return head + _("no size of 1 MiB or more")
+    if sweep.dips:
+        text = _("no single bandwidth: it collapses at {sizes}; peak {peak}")
+        sizes = ", ".join(say_bytes(sweep.message_B[k]) for k in sweep.dips[:6])
+        return head + text.format(sizes=sizes, peak=say_rate(sweep.peak_Bps))
     word = _("plateau, still rising") if sweep.rising else _("plateau")
     text = head + _("bus bandwidth {best} ({word}), peak {peak}").format(
         best=say_rate(sweep.plateau_Bps), word=word, peak=say_rate(sweep.peak_Bps)
