@@ -10,7 +10,7 @@ from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.explorers.controls import Choice, CountSlider
-from course_lib.explorers.explorer import Explorer
+from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.figures.experts import layer_over_degrees
 from course_lib.plan import expertruns, servedruns
 from course_lib.plan.expertlayer import Layers, layers
@@ -87,19 +87,17 @@ def _draw(r: Reading):
 
 
 def _equation(r: Reading) -> tuple[str, str]:
-    i = r.here
-    times = [
-        _("{a} + {b} + {c} = {d}").format(
-            a=say_time(float(found.compute_s[i])),
-            b=say_time(float(found.dispatch_s[i])),
-            c=say_time(float(found.combine_s[i])),
-            d=say_time(float(found.time_s[i])),
+    boxes, rack = (
+        _("{a} + {b} + {c}").format(
+            a=say_time(float(found.compute_s[r.here])),
+            b=say_time(float(found.dispatch_s[r.here])),
+            c=say_time(float(found.combine_s[r.here])),
         )
         for found in (r.boxes, r.rack)
-    ]
+    )
     return (
         _("layer = computing + dispatch + combine"),
-        _("boxes: {a}; rack: {b}").format(a=times[0], b=times[1]),
+        _("layer = {boxes} on boxes, {rack} in the rack").format(boxes=boxes, rack=rack),
     )
 
 
@@ -140,6 +138,12 @@ def boxes_or_rack() -> Explorer:
         read_layer,
         _draw,
         question=_("Over how many GPUs should the experts of a layer be spread?"),
+        guess=Guess(
+            "10.boxes",
+            _("128 tokens on each GPU, boxes of eight: over how many GPUs is a layer quickest?"),
+            unit=_("GPUs"),
+            truth=lambda: float(read_layer(64, 128, "decode").best[0]),
+        ),
         equation=_equation,
         sentence=_sentence,
         degree=CountSlider(
@@ -242,6 +246,31 @@ def shares(step: Step) -> str:
     """
     terms = sorted(step.terms.items(), key=lambda item: -float(item[1]))
     return ", ".join(f"{name} {say_time(float(value))}" for name, value in terms)
+
+
+def copies_in_words(way: str) -> str:
+    """Return how many copies of a token cross a card, and NVLink, on 64 GPUs in boxes of eight.
+
+    >>> copies_in_words("low-latency")
+    '7 over a card, 0.88 over NVLink'
+    """
+    net, up = sent_copies(MODEL, BOXES, 64, way)
+    return _("{net} over a card, {up} over NVLink").format(net=say_number(net, 2), up=say_number(up, 2))
+
+
+def domains() -> list[str]:
+    """Return how many GPUs and hosts one NVLink domain had, from 2017 on.
+
+    >>> domains()[-1]
+    'GB200 NVL72: 72 GPUs in 18 hosts'
+    """
+    known = [hardware.system(n) for n in ("dgx-1-v100", "dgx-2", "dgx-h100", "gh200-nvl32", "gb200-nvl72")]
+    return [
+        _("{title}: {n} GPUs in {hosts}").format(
+            title=s.title, n=s.gpus, hosts=_("1 host") if s.hosts == 1 else _("{n} hosts").format(n=s.hosts)
+        )
+        for s in known
+    ]
 
 
 def offload() -> list[str]:

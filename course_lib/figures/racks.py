@@ -69,8 +69,12 @@ def seats(
             for s, m in zip(mine, mask, strict=True)
             if m
         ]
-        trace = points(x[mask], y[mask], role=role, symbol=symbol, size=15, hover="%{text}", text=texts)
-        trace["marker"]["color"] = faded(color(role), strong) if strong < 1 else color(role)
+        trace = points(x[mask], y[mask], role=role, symbol=symbol, size=17, hover="%{text}", text=texts)
+        trace["marker"]["color"] = faded(color(role), 0.35 if named else strong) if strong < 1 else color(role)
+        if named and role == "nvlink":
+            words = [text for text, m in zip(letters, mask, strict=True) if m]
+            trace |= {"mode": "markers+text", "hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
+            trace |= {"text": words, "textfont": {"size": 11, "color": theme().ink}}
         data.append(trace)
     frames, heads = [], []
     for d in range(domains):
@@ -89,19 +93,6 @@ def seats(
                 "layer": "below",
             }
         )
-    cells = [
-        note(
-            text,
-            x=float(u),
-            y=float(v),
-            xref="x",
-            yref="y",
-            font={"size": 10, "color": theme().ink},
-            bgcolor=theme().ground,
-        )
-        for text, u, v, m in zip(letters, x, y, gone, strict=True)
-        if text and not m
-    ]
     heads.append(
         note(
             _("a column is one host; a green frame is one NVLink domain"),
@@ -144,7 +135,7 @@ def seats(
         height=130 + 36 * (place.gpus_per_host + 1) + 30,
         margin={"l": 14, "r": 14, "b": 16},
         shapes=frames,
-        annotations=[*cells, *heads],
+        annotations=heads,
         meta=describe(words + ".", [_("host"), _("GPUs"), _("domain"), _("state"), _("jobs")], by_host),
     )
 

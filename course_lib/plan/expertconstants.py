@@ -1,4 +1,4 @@
-"""The constants of expert exchanges: what kernels lose on the wires, fitted to published runs (`python -m course_lib.plan.expertfit`)."""
+"""The constants of expert exchanges: what kernels lose on the wires, fitted to published runs by `plan.expertfit`."""
 
 import csv
 import functools

@@ -1,4 +1,4 @@
-"""Fit the constants of expert exchanges: `python -m course_lib.plan.expertfit` writes them; a test fits again and compares.
+"""Fit the constants of expert exchanges; `python -m course_lib.plan.expertfit` writes them, and a test fits again.
 
 A time is launch + bytes over (a share of) the wires. Both numbers come from weighted least squares on relative errors, over the
 runs marked "fitted" in `plan.expertruns`. What published rates say (no launch in them) is solved for directly.

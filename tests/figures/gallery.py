@@ -12,13 +12,17 @@ from course_lib.figures import (
     collectives,
     curves,
     degrees,
+    experts,
     graphs,
+    racks,
     rows,
     slicing,
     spacetime,
+    speeds,
     stepbars,
     tensorscaling,
 )
+from course_lib.plan.racks import between, measured
 from course_lib.timing.stepped import stepped
 from course_lib.timing.timeline import timeline
 
@@ -135,6 +139,28 @@ def bus():
     return busbw.measured_beside([1e3, 1e6, 1e9], *rates, 3e11, where="8 GPUs")
 
 
+def layer_of_experts():
+    times = [3e-4, 4e-4, 5e-4, 6e-4], [3e-4, 2e-4, 1e-4, 4e-4], [2e-4, 1e-4, 3e-5, 2e-5]
+    return experts.layer_over_degrees([8, 16, 64, 256], *times, chosen=64, title="64 GPUs share the experts")
+
+
+def exchanges_measured():
+    times = [[2e-5, 3e-5], [3e-5, 6e-5]]
+    return experts.exchanges([8, 64], times, times, [3e-5, 9e-5], names=["out", "back"], axis="GPUs", title="64 GPUs")
+
+
+def seats_of_a_rack():
+    return racks.seats("gb200-nvl72", 72, lost_hosts=[3], letters=["A"] * 64 + [""] * 8)
+
+
+def over_racks():
+    return racks.all_reduces(measured(), between(2))
+
+
+def both_sides_of_serving():
+    return speeds.speeds([[10, 100], [10, 90]], [[9000, 900], [8000, 400]], ["rack", "boxes"], measured=True)
+
+
 EVERY = (
     rate,
     time,
@@ -156,4 +182,9 @@ EVERY = (
     two_gpus,
     tensor_scaling,
     bus,
+    layer_of_experts,
+    exchanges_measured,
+    seats_of_a_rack,
+    over_racks,
+    both_sides_of_serving,
 )
