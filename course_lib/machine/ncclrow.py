@@ -70,6 +70,8 @@ def columns_of(text: str) -> Columns:
 def cut(text: str) -> list[tuple[re.Match, str]]:
     """Return the rows that begin in a line, each with the text up to the next one."""
     starts = list(BEGIN.finditer(text))
+    if not starts:
+        return []
     ends = [start.start() for start in starts[1:]] + [len(text)]
     return [(start, text[start.end() : end]) for start, end in zip(starts, ends, strict=True)]
 

@@ -212,7 +212,10 @@ class NcclReader:
                 job.trouble = _("the header gives rates in {unit}; nccl-tests prints GB/s").format(unit=rate)
 
     def _rows(self, line: Line) -> None:
-        for start, rest in cut(line.text):
+        parts = cut(line.text)
+        if not parts and len(re.findall(r"(?<!\S)\d+\.\d+(?!\S)", line.text)) >= 4:
+            self.damage.add(line.number, _("a row whose size or count is missing"))
+        for start, rest in parts:
             job = self._job(line)
             row, why = parse(start, rest, line.number, job.columns)
             if why == "milliseconds":

@@ -187,7 +187,7 @@ _PREFIX = re.compile(
 # A host's name in front of a line (`node-7: …`) goes only where the rest is something our readers know.
 _HOST = re.compile(
     r"\s*(?!(?:NIC\d|GPU\b|GPU\d|Link|Device|Legend|Waived|Note|SUM)\w*:)[A-Za-z][\w.-]{0,80}:"
-    r"(?=\s*(?:\#|\d+\s+[\d.N]|GPU\s?\d+|Link\s\d|[DGC]\w?\\?\w*\s+0\b|mlx\d|NIC\d+|(?:Uni|Bi)directional\s|P2P|Running\s|memcpy\s|Waived|Legend))"
+    r"(?=\s*(?:\#|\[\d+,\d+\]|\d+(?:\s+[\d.N]|\s*$)|GPU\s?\d+|Link\s\d|[DGC]\w?\\?\w*\s+0\b|mlx\d|NIC\d+|(?:Uni|Bi)directional\s|P2P|Running\s|memcpy\s|Waived|Legend))"
 )
 _CONTEXT = re.compile(r"NCCL|RCCL")
 
