@@ -97,7 +97,7 @@ def rate_interval(events: int, exposure_s: float, level: float = 0.9) -> tuple[f
         low, high = 0.0, n + 5 * n**0.5 + 12
         while chance(high) < 0:
             high *= 2
-        for _round in range(48):
+        for _round in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if chance(middle) < 0 else (low, middle)
         return high

@@ -5,11 +5,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.base.scale import say_number, say_time
+from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.cluster import checkpoints, cost, fleetfit, goodput, loadmix, telemetry, tenants
 from course_lib.cluster.published import DAY_s, Known, fleet, known
 from course_lib.cluster.reliability import between_s
+from course_lib.cluster.targets import read_targets
 from course_lib.explorers.controls import CountSlider, Slider
 from course_lib.explorers.explorer import Explorer
 from course_lib.figures import failing, paying, watching
@@ -237,8 +239,11 @@ def _sentence(reading: Reading) -> str:
         tail = _("Most of what is lost goes to {what}, {share} % of the time.").format(
             what=most, share=say_number(100 * lost[most], 2)
         )
-    extra = _("Failures add {p} % to the cost of a token.").format(
-        p=say_number(100 * (float(reading.usd[i] / reading.ideal_usd[i]) - 1), 2)
+    dearer = float(reading.usd[i] / reading.ideal_usd[i])
+    extra = (
+        _("Failures add {p} % to the cost of a token.").format(p=say_number(100 * (dearer - 1), 2))
+        if dearer < 3
+        else _("Failures make a token {k} × as dear.").format(k=say_number(dearer, 2))
     )
     return " ".join((_("One failure stops the job every {time}.").format(time=say_time(between)), tail, extra))
 
@@ -316,6 +321,15 @@ def purchase_only(n_gpus: int = 16384) -> float:
     """
     years = known("life_years").value
     return cost.purchase_only_usd(known("host_usd").value, n_gpus // 8, years, n_gpus * tokens_per_s_per_gpu())
+
+
+def energy_J(useful: float, n_gpus: int = 16384) -> float:
+    """Return the joules of one trained token that stays, at the meter.
+
+    >>> round(energy_J(0.93))
+    10
+    """
+    return cost.joules_per_token(bill(n_gpus).power_W, n_gpus * tokens_per_s_per_gpu(), useful)
 
 
 # Watching, mix, tenants -----------------------------------------------------------------------------------------------
@@ -438,16 +452,32 @@ needs = "measured"
 """
 
 
+def refused(old: str, new: str) -> str:
+    """Return what reading the lesson's targets says when a word of them is replaced by another.
+
+    >>> refused("10 min", "10 minutes")
+    "targets, line 18: restart_time is '10 minutes': it has no unit 'minutes'. The nearest is min; valid: ns, us, µs, ms, s, min, h, days."
+    """
+    try:
+        read_targets(TARGETS.replace(old, new))
+    except CourseError as error:
+        return str(error)
+    return _("It is read without a complaint.")
+
+
 def origins(*names: str) -> None:
     """Print the named numbers with value, kind and source; assumed ones with the reason that is given for them.
 
-    >>> origins("pue")
+    >>> origins("pue", "storage")
     pue: 1.3 ratio (assumed: between 1.58, the mean of all sites, and the 1.1 of large liquid-cooled ones)
+    storage: 2 TB/s (spec: Grattafiori et al., The Llama 3 Herd of Models (2024))
     """
+    said = {"B/s": say_rate, "B": say_bytes, "s": say_time, "FLOP/s": lambda v: f"{say_number(v / 1e12)} TFLOP/s"}
     for name in names:
         k: Known = known(name)
+        value = said[k.unit](k.value) if k.unit in said else f"{say_number(k.value, 4)} {k.unit}"
         why = _("assumed: {note}").format(note=k.note) if k.kind == "assumed" else f"{k.kind}: {k.source}"
-        print(f"{k.name}: {say_number(k.value, 4)} {k.unit} ({why})")
+        print(f"{k.name}: {value} ({why})")
 
 
 def fleet_origins() -> None:
