@@ -154,9 +154,12 @@ class _Marking:
             if allowed:
                 again = self._through(own, names, Run())
                 for name in names:
-                    if again.asked[name].verdict.points > run.asked[name].verdict.points:
-                        run.asked[name] = again.asked[name]
-                        run.spoiled.pop(name, None)
+                    run.asked[name] = again.asked[name]
+                    run.errors.pop(name, None)
+                    run.errors |= {name: again.errors[name]} if name in again.errors else {}
+                for place, shown in again.outputs.items():
+                    if not shown["error"]:
+                        run.outputs[place] = shown
         return run
 
     def _through(self, withheld: tuple[str, ...], wanted: set[str], run: Run) -> Run:
@@ -240,6 +243,12 @@ class _Marking:
             why = _("The cell `{line}` ran for more than {s:g} s and was stopped.")
             why = why.format(line=first, s=self.settings.limits.cell_s)
             run.notes.append(why)
+            run.spoiled |= dict.fromkeys(step.owner, why)
+            return
+        if shown["error"] and shown["error"].get("ename") == "MemoryError":
+            why = _("The cell `{line}` stopped: {error}").format(
+                line=first, error=_spoken(shown["error"], self.settings.limits)
+            )
             run.spoiled |= dict.fromkeys(step.owner, why)
             return
         for name in step.owner:  # a later cell that ends well gives the answer

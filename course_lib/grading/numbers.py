@@ -10,7 +10,7 @@ from typing import Any
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.grading import bank, probe
-from course_lib.grading.answers import Entries, Expected, Number
+from course_lib.grading.answers import Entries, Expected, Number, Record
 from course_lib.grading.question import Question
 from course_lib.grading.verdict import CORRECT, judge
 
@@ -124,6 +124,8 @@ def whose(
 
 def _strict(form: Expected, tolerance: float) -> Expected | None:
     """Return the same form with a tighter tolerance, or None where answers are few enough to agree by chance."""
+    if isinstance(form, Record):
+        return form
     if isinstance(form, Number):
         return None if form.whole else replace(form, tolerance=min(form.tolerance, tolerance))
     if isinstance(form, Entries):

@@ -101,6 +101,8 @@ def _pack(value: Any, depth: int) -> Any:
     if kind is np.ndarray and (plain := _plain_array(value)) is not None:
         data = base64.b64encode(np.ascontiguousarray(plain).tobytes()).decode("ascii")
         return {"$": "array", "dtype": plain.dtype.str, "shape": list(plain.shape), "data": data}
+    if kind is Foreign:  # it has crossed before
+        return {"$": "foreign", "type": value.type_name, "shown": value.shown}
     if RECORDS.get(kind.__name__) == kind.__module__:
         fields = {field.name: _pack(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)}
         return {"$": "record", "type": kind.__name__, "fields": fields}
