@@ -16,7 +16,6 @@ from course_lib.figures.base import (
     end_labels,
     line,
     linear_axis,
-    note,
     points,
     size_axis,
 )
@@ -69,14 +68,14 @@ def seats(
             for s, m in zip(mine, mask, strict=True)
             if m
         ]
-        trace = points(x[mask], y[mask], role=role, symbol=symbol, size=17, hover="%{text}", text=texts)
+        trace = points(x[mask], y[mask], role=role, symbol=symbol, size=13, hover="%{text}", text=texts)
         trace["marker"]["color"] = faded(color(role), 0.35 if named else strong) if strong < 1 else color(role)
         if named and role == "nvlink":
             words = [text for text, m in zip(letters, mask, strict=True) if m]
             trace |= {"mode": "markers+text", "hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
-            trace |= {"text": words, "textfont": {"size": 11, "color": theme().ink}}
+            trace |= {"text": words, "textfont": {"size": 10, "color": theme().ink}}
         data.append(trace)
-    frames, heads = [], []
+    frames = []
     for d in range(domains):
         across = [s for s in mine if s.domain == d]
         first, last = across[0].host + 0.35 * d, across[-1].host + 0.35 * d
@@ -93,18 +92,6 @@ def seats(
                 "layer": "below",
             }
         )
-    heads.append(
-        note(
-            _("a column is one host; a green frame is one NVLink domain"),
-            role="limit",
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=0,
-            yref="paper",
-            yanchor="bottom",
-        )
-    )
     lost = int(gone.sum())
     counts = {
         "n": n,
@@ -129,13 +116,15 @@ def seats(
     return base_figure(
         data,
         title=title or words,
-        subtitle=subtitle or _("filled: at work; cross: lost; empty: no job left for it"),
+        subtitle=subtitle
+        or _("a column is one host, a green frame one NVLink domain")
+        + (_("; cross: lost") if dead else "")
+        + (_("; empty: without a job") if idle.any() else ""),
         xaxis=blank_axis(-0.9, float(x.max()) + 0.9),
-        yaxis=blank_axis(-1.5, place.gpus_per_host - 0.2),
-        height=130 + 36 * (place.gpus_per_host + 1) + 30,
+        yaxis=blank_axis(-0.8, place.gpus_per_host - 0.2),
+        height=130 + 34 * place.gpus_per_host,
         margin={"l": 14, "r": 14, "b": 16},
         shapes=frames,
-        annotations=heads,
         meta=describe(words + ".", [_("host"), _("GPUs"), _("domain"), _("state"), _("jobs")], by_host),
     )
 

@@ -39,6 +39,7 @@ def _table() -> dict[tuple[str, str], Constants]:
         }
 
 
+@functools.lru_cache(maxsize=64)
 def constants(way: str, phase: str) -> Constants:
     """Return the fitted constants of a way ("low-latency", "throughput", "throughput-v1") and a phase.
 
