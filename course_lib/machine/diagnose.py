@@ -131,7 +131,12 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
     status = FINDING if findings else HEALTHY if enough and all(enough) and not trouble else CANNOT_TELL
     if status == HEALTHY and (any(r.refused for r in readings) or _half(readings)):
         status = CANNOT_TELL
-    if status == CANNOT_TELL and not paste and not sweeps:
+    if (
+        status == CANNOT_TELL
+        and not paste
+        and not sweeps
+        and (damaged or _half(readings) or not any(r.kinds for r in readings))
+    ):
         paste = [anything()]
     causes = list({(c.code): c for c in reversed(causes)}.values())[::-1]
     headline = _headline(status, findings, sweeps, saw, readings, notes, damaged)

@@ -18,6 +18,7 @@ from course_lib.timing.system import names as system_names
 from course_lib.timing.tuning import predict
 
 ENOUGH_INSIDE, ENOUGH_ACROSS = 0.75, 0.6  # of the prediction; across hosts it is less sure
+TOO_FAST = 1.35  # of the prediction: the system is another, or its family is hardly measured
 BOUND_SLACK = 1.03
 SLOW_START = 4.0  # small messages this many times slower than predicted are worth a word
 

@@ -210,7 +210,7 @@ def sweeps(
         if name is None and per_pair and topo is not None and "send_recv" in job.ops and job.ranks_range != (2, 2):
             notes.append(_("could be: {ops}").format(ops=", ".join(job.ops)))
         if name is None or n is None or n < 2:
-            notes.append(_unknown(job, name, n))
+            notes += [*_bare_numbers(job, sizes), _unknown(job, name, n)]
             continue
         if job.contradicts and not n_ranks:
             notes += [_("contradiction: {what}").format(what=what) for what in job.contradicts]
@@ -264,6 +264,15 @@ def _about(job: Job, k: int, of: int) -> list[str]:
     return notes
 
 
+def _bare_numbers(job: Job, sizes) -> list[str]:
+    """Return what the table itself prints at its largest sizes, where collective or ranks are not known."""
+    rates = [row.out.busbw_Bps for row in job.rows if row.size_B >= sizes[-1] / 4 and row.out.busbw_Bps is not None]
+    if sizes[-1] < 1 << 20 or not rates:
+        return []
+    text = _("bus bandwidth as printed at the largest sizes: {low} to {high}")
+    return [text.format(low=say_rate(min(rates)), high=say_rate(max(rates)))]
+
+
 def _unknown(job: Job, op, n) -> str:
     if op is None and n is None:
         return _("neither the collective nor the ranks can be read: give --op and --ranks")
@@ -280,7 +289,7 @@ def _unknown(job: Job, op, n) -> str:
 
 
 def _headline_numbers(job: Job, sweep: Sweep) -> list[str]:
-    if job.average_Bps is None or sweep.plateau_Bps is None or sweep.dips:
+    if job.average_Bps is None or sweep.plateau_Bps is None or sweep.dips or len(sweep.message_B) < 2:
         return []
     low = job.size_range[0] if job.size_range else int(sweep.message_B[0])
     high = job.size_range[1] if job.size_range else int(sweep.message_B[-1])

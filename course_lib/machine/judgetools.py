@@ -17,6 +17,8 @@ from course_lib.machine.topo import TopoMatrix
 
 ODD = 0.8  # of the median: below it a device or a pair stands out
 SLOT_SHARE = 0.65
+# Links of boards that use fewer than their chip has: bridges of 12, export variants of 8.
+BY_DESIGN = {"H100 PCIe": 12, "H100 NVL": 12, "H800 SXM": 8, "H800 PCIe": 8, "A800 SXM": 8, "A800": 8, "H800": 8}
 PEER_SLOWER = 0.7  # of the copy without peer access
 Verdict = tuple[list[Finding], list[Cause], list[str], bool]  # findings, causes, notes, enough for "healthy"?
 
@@ -116,7 +118,13 @@ def link_states(status: NvlinkStatus) -> Verdict:
         return findings, causes, notes, False
     whole = [g for g, n in zip(status.gpus, up, strict=True) if n == len(g.links)]
     same_hole = len(status.gpus) > 1 and not whole and len({g.inactive for g in status.gpus}) == 1
+    designed = [g for g, n in zip(status.gpus, up, strict=True) if BY_DESIGN.get(g.model) == n]
+    if designed:
+        text = _("{n} active links are all that a {model} has; the others are inactive by design")
+        notes.append(text.format(n=BY_DESIGN[designed[0].model], model=designed[0].model))
     for g, n in zip(status.gpus, up, strict=True):
+        if g in designed:
+            continue
         down = [k for k in g.inactive if k >= 0]
         if same_hole or (not down and g.inactive == () and n == usual):
             continue
@@ -155,7 +163,7 @@ def link_states(status: NvlinkStatus) -> Verdict:
         )
         test = _("nvidia-smi nvlink -e (error counters); dmesg | grep -i xid; reset the GPU; reseat or replace.")
         causes.append(Cause("link-down", cause, _("other links of the same kind are active"), test))
-    return findings, causes, notes, len(status.gpus) > 1 or not status.gpus[0].inactive
+    return findings, causes, notes, len(status.gpus) > 1 or not status.gpus[0].inactive or bool(designed)
 
 
 def _and(numbers) -> str:
@@ -288,6 +296,8 @@ def _matrix(matrix: Matrix, link_Bps: float | None) -> tuple[list[Finding], list
             text = _("{name}: the median is above the raw rate {raw}: is the system right?")
             findings.append(Finding("above-bound", text.format(name=name, raw=say_rate(link_Bps))))
         return findings, notes, 0.6 <= share <= 1.02
+    if matrix.arrow != "<->" and not findings:
+        notes.append(_("what a pair should reach is not known here: give --system, or nvidia-smi topo -m with it"))
     return findings, notes, False
 
 

@@ -12,13 +12,14 @@ from course_lib.machine.text import Damage, Damages, Line, lines
 
 _RUNNING = re.compile(r"\bRunning ([a-z][a-z0-9_]{2,60})\b")
 TITLE = re.compile(
-    r"(CPU|GPU)\(row\)\s*(<->|<-|->)\s*(CPU|GPU)\(column\)\s*(?:.{0,40}?(bandwidth|latency))?.{0,40}?\(([A-Za-z/µ]{1,8})\)",
+    r"(CPU|GPU)\(row\)\s*(<->|<-|->|reads from|writes to)\s*(CPU|GPU)\(column\)"
+    r"\s*(?:.{0,40}?(bandwidth|latency))?.{0,40}?\(([A-Za-z/µ]{1,8})\)",
     re.IGNORECASE,
 )
 _TITLED = re.compile(r"\b(latency|bandwidth)\b.*\(row\)", re.IGNORECASE)
 _SUM = re.compile(r"\bSUM ([a-z][a-z0-9_]{2,60})\s+([\d.]{1,24})\s*$")
 _DEVICE = re.compile(r"Device (\d{1,3}):\s*(.{1,80})")
-_LOCAL = re.compile(r"\b(memcpy|memory|Device)\b.*\(GB/s\)", re.IGNORECASE)
+_WORDS = {"reads from": "<-", "writes to": "->"}
 MOST = 256
 
 
@@ -60,6 +61,7 @@ class BandwidthReader:
         if title:
             self._close()
             row, arrow, column, quantity, unit = title.groups()
+            arrow = _WORDS.get(arrow.lower(), arrow)
             quantity = quantity or (_TITLED.search(text).group(1) if _TITLED.search(text) else "")
             quantity = (quantity or ("bandwidth" if "B/s" in unit else "latency")).lower()
             self.open = MatrixReader(
@@ -145,6 +147,7 @@ def from_json(data: dict, reader: BandwidthReader) -> None:
             reader.damage.add(None, _("a matrix whose rows differ in length"))
             continue
         row, arrow, column, quantity, unit = title.groups()
+        arrow = _WORDS.get(arrow.lower(), arrow)
         shape = (tuple(range(len(values))), tuple(range(len(values[0]))))
         quantity = quantity or ("bandwidth" if "B/s" in unit else "latency")
         reader.add(

@@ -78,7 +78,7 @@ class NvlinkReader:
             if unit is None:
                 self.damage.add(line, _("a link's rate in bits; nvidia-smi prints GB/s"))
                 return
-            rate = float(found.group(1)) * unit
+            rate = float(found.group(1)) * unit or None  # a link at 0 GB/s carries nothing
         else:
             if said and self.now is not None and re.match(r"[\d<]", said):
                 self.damage.add(line, _("the state of link {link} cannot be read").format(link=number))

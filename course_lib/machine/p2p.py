@@ -21,12 +21,21 @@ SECTIONS = (
 _TITLES = (
     (re.compile(r"P2P Connectivity Matrix", re.IGNORECASE), lambda m: "connectivity"),
     (
-        re.compile(r"(Uni|Bi)directional P2P\s*=\s*(Disabled|Enabled).*?Matrix\s*(?:\((\S{1,8})\))?", re.IGNORECASE),
-        lambda m: f"{m.group(1).lower()}directional {m.group(2).lower()}",
+        re.compile(
+            r"(Uni|Bi)directional P2P\s*=\s*(Disabled|Enabled)(?: Bandwidth)?\s*(?:\(P2P (Writes|Reads)\))?"
+            r"(?: Bandwidth)?(?: Matrix)?\s*(?:\((\S{1,8})\))?",
+            re.IGNORECASE,
+        ),
+        lambda m: (
+            f"{m.group(1).lower()}directional {m.group(2).lower()}" + (" reads" if "eads" in (m.group(3) or "") else "")
+        ),
     ),
     (
-        re.compile(r"P2P\s*=\s*(Disabled|Enabled) Latency.*?Matrix\s*(?:\((\S{1,8})\))?", re.IGNORECASE),
-        lambda m: f"latency {m.group(1).lower()}",
+        re.compile(
+            r"P2P\s*=\s*(Disabled|Enabled) Latency\s*(?:\(P2P (Writes|Reads)\))?(?: Matrix)?\s*(?:\((\S{1,8})\))?",
+            re.IGNORECASE,
+        ),
+        lambda m: f"latency {m.group(1).lower()}" + (" reads" if "eads" in (m.group(2) or "") else ""),
     ),
 )
 _DEVICE = re.compile(r"Device:?\s*(\d{1,3}),\s*(.{1,80}?),\s*pciBusID", re.IGNORECASE)
@@ -128,7 +137,11 @@ class PeerReader:
                     if a != b and connectivity.values[i, j] in (0.0, 1.0):
                         access.setdefault((a, b), bool(connectivity.values[i, j]))
         got = {m.name for m in self.made}
-        missing = tuple(s for s in SECTIONS if not any(name == s or name.startswith(s + " ") for name in got))
+        missing = tuple(
+            s
+            for s in SECTIONS
+            if not any(name == s or (s.startswith("latency") and name.startswith(s + " ")) for name in got)
+        )
         unknown = [_("which pairs have peer access")] if not access else []
         count = max(self.gpus, default=-1) + 1
         return PeerTest(

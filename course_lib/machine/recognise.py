@@ -59,6 +59,9 @@ _OTHERS = (
      "Run `nvidia-smi topo -m` without further options and paste its matrix."),
     (r"P2P is supported: (?:true|false)|Access to system memory supported", "link capabilities (`nvidia-smi nvlink -c`)",
      "Run `nvidia-smi nvlink -s`, which prints the state and rate of every link."),
+    (r"Link \d+: (?:Replay|Recovery|CRC|Tx|Rx|Data)|Link \d+: Remote Device",
+     "counters or neighbours of links (`nvidia-smi nvlink -e`, `-R`)",
+     "Run `nvidia-smi nvlink -s`, which prints the state and rate of every link."),
     (r"\| NVIDIA-SMI \d|\bFan\s+Temp\s+Perf\b", "the summary table of nvidia-smi",
      "Run `nvidia-smi topo -m` and paste its matrix; the summary says nothing about links."),
     (r"#bytes\s+#iterations\s+BW peak|RDMA_Write BW Test|Send BW Test", "a perftest run (ib_write_bw)",
@@ -72,8 +75,8 @@ _OTHERS = (
 )  # fmt: skip
 _OTHERS = tuple((re.compile(p), saw, paste) for p, saw, paste in _OTHERS)
 _OTHER_GATE = re.compile(
-    r"ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb|supported|NVIDIA-SMI|Fan |#bytes"
-    r"|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
+    r"Link \d+: [RCTD]|ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb|supported|NVIDIA-SMI|Fan "
+    r"|#bytes|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
 )
 _HTML = re.compile(r"<(?:!doctype html|html|head|body|script|meta|div|title)\b", re.IGNORECASE)
 

@@ -57,6 +57,8 @@ def candidates(gpu: str | None, per_host: int | None, topo: TopoMatrix | None) -
     found: tuple[str, ...] = ()
     if gpu in _BOXES:
         found = _BOXES[gpu].get(per_host or 0, ())
+    elif gpu is not None and gpu.endswith((" NVL", " PCIe")):
+        found = ()  # cards with bridges, or none: no built-in system
     elif model_of(gpu) in _MODELS:
         found = _MODELS[model_of(gpu)]
     elif gpu is not None:
