@@ -99,8 +99,14 @@ def has_pipeline(op: str, algorithm: str) -> bool:
     """
     op = canonical_op(op)
     name = algorithm_name(op, algorithm)
-    parts = name.removeprefix("hierarchical-").split("+")
-    return any(_BUILD[op].get(part) in _PIPELINED for part in parts)
+    inner, _plus, outer = name.removeprefix("hierarchical-").rpartition("+")
+    if (
+        name.startswith("hierarchical-")
+        and op == "all_reduce"
+        and (inner or _default_inner(op)) in _BUILD["reduce_scatter"]
+    ):
+        inner = ""  # shards inside a domain go in one piece
+    return any(_BUILD[op].get(part) in _PIPELINED for part in (inner, outer))
 
 
 def algorithm_name(op: str, algorithm: str) -> str:

@@ -21,6 +21,16 @@ class Constant:
     spread: float
     meaning: str
 
+    @property
+    def most(self) -> float:
+        """What physics allows: no link carries more than it can, so shares of a bandwidth end at 1."""
+        return 1.0 if self.name in SHARES else float("inf")
+
+
+#: Constants that are a share of something.
+SHARES = ("ring_eff", "tree_eff", "rooted_eff", "p2p_eff", "nvls_eff", "net_eff", "net_p2p_eff", "net_pair")
+SHARES += ("ll_rate", "net_ll_rate")
+
 
 #: Inside a scale-up domain. The starts are NCCL's own figures where it has one (0.6 µs a step over NVLink, ~6 µs to
 #: start), else round numbers; the fit moves them as far as measured systems ask for it.

@@ -22,10 +22,11 @@ PULL = 0.7  # all spreads are multiplied by this; chosen by leaving systems out 
 SMALL = 0.02  # below this a residual counts as its square
 
 
-def least_absolute(f: Callable, start: np.ndarray, target, weight, spread, rounds: int = 60) -> np.ndarray:
-    """Return p near `start` that minimises Σ weight·|target − f(p)| + ½ Σ ((p − start)/spread)².
+def least_absolute(f: Callable, start: np.ndarray, target, weight, spread, most=np.inf, rounds: int = 60) -> np.ndarray:
+    """Return p near `start`, nowhere above `most`, that minimises Σ weight·|target − f(p)| + ½ Σ ((p − start)/spread)².
 
-    Reweighted least squares with damped steps; f maps (k,) to (n,). Stops when nothing improves.
+    Reweighted least squares with damped steps; f maps (k,) to (n,). Stops when nothing improves. What would rise above
+    its bound is held there while the others move.
 
     >>> x = np.arange(5.0)
     >>> p = least_absolute(lambda p: p[0] * x, np.array([1.0]), np.array([0, 2, 4, 6, 80.0]), np.ones(5), np.array([1e3]))
@@ -36,7 +37,8 @@ def least_absolute(f: Callable, start: np.ndarray, target, weight, spread, round
     def cost(p):
         return np.sum(weight * np.abs(target - f(p))) + 0.5 * np.sum(((p - start) / spread) ** 2)
 
-    p, damping, best = start.copy(), 1e-2, cost(start)
+    most = np.broadcast_to(most, start.shape)
+    p, damping, best = np.minimum(start, most), 1e-2, cost(start)
     for _round in range(rounds):
         at = f(p)
         residual = target - at
@@ -48,15 +50,19 @@ def least_absolute(f: Callable, start: np.ndarray, target, weight, spread, round
         w = weight / np.maximum(np.abs(residual), SMALL)
         left = slopes.T @ (w[:, None] * slopes) + np.diag(1 / spread**2)
         right = slopes.T @ (w * residual) - (p - start) / spread**2
+        free = np.flatnonzero((p < most) | (right < 0))
         for _try in range(8):
-            step = np.clip(np.linalg.solve(left + damping * np.diag(np.diag(left)), right), -1, 1)
-            new = cost(p + step)
+            damped = left + damping * np.diag(np.diag(left))
+            step = np.zeros(len(p))
+            step[free] = np.clip(np.linalg.solve(damped[np.ix_(free, free)], right[free]), -1, 1)
+            moved = np.minimum(p + step, most)
+            new = cost(moved)
             if new < best - 1e-9:
                 break
             damping *= 5
         else:
             return p
-        p, gain, best = p + step, best - new, new
+        p, gain, best = moved, best - new, new
         damping = max(damping / 4, 1e-6)
         if gain < 1e-6 * best:
             return p
@@ -89,7 +95,9 @@ def fit_family(kind: str, family: str, chosen: Sequence[Sweep], up_of: Callable[
 
     start = np.log([described[name].start for name in names])
     spread = PULL * np.array([described[name].spread for name in names])
-    return dict(zip(names, np.exp(least_absolute(predicted, start, target, weight, spread)).tolist(), strict=True))
+    most = np.log([described[name].most for name in names])
+    found = np.exp(least_absolute(predicted, start, target, weight, spread, most))
+    return dict(zip(names, found.tolist(), strict=True))
 
 
 def fit(chosen: Sequence[Sweep], only: set[str] | None = None, known: dict | None = None) -> dict:

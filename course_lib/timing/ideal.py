@@ -9,14 +9,16 @@ import numpy as np
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.comm import registry
+from course_lib.comm.schedule import Schedule
 from course_lib.timing import place
 from course_lib.timing.closedform import Form, form
 from course_lib.timing.laws import Law, shape
-from course_lib.timing.stepped import stepped
+from course_lib.timing.stepped import Timing, stepped
 from course_lib.timing.system import System
 
 MOST_DIRECT = 512  # ranks up to which n² transfers are stepped; the closed form is the same beyond
 MOST_PRICED = 1024  # ranks up to which every shallow pipeline is priced by itself
+LONG = 256  # repeats until a pipeline is full; longer ones are priced full only
 MOST_QUICK = 8192  # ranks beyond which only the two-level algorithms are weighed
 GRID = 4  # depths priced per doubling
 SHARDED = ("hierarchical-ring", "hierarchical-halving-doubling")  # have a closed form on rails
@@ -45,31 +47,40 @@ def line(op: str, algorithm: str, system: System, n: int, n_hosts: int, pieces: 
     >>> line("all_reduce", "ring", load("dgx-h100"), 8, 1, None).repeats
     (14.0, 0.0)
     """
+    return _summed(_stepped(op, algorithm, system, n, n_hosts, pieces)[1], pieces)
+
+
+def _schedule(op: str, algorithm: str, system: System, n: int, n_hosts: int, pieces: int | None) -> Schedule:
     domains, k = _domains(system, n, n_hosts)
-    machine = place.topology_of(system, n_hosts)
     hierarchical = {"ranks_per_domain": k} if algorithm.startswith("hierarchical-") else {}
     radix = 32
     if "sharp" in algorithm and domains > 1:
-        per_leaf = machine.plan.net.hosts_per_block
+        per_leaf = place.topology_of(system, n_hosts).plan.net.hosts_per_block
         radix = [*([] if hierarchical else [max(k, 2)]), max(per_leaf, 2), 64, 64]
-    schedule = registry.build(op, n, algorithm, pipeline=pieces, radix=radix, **hierarchical)
-    t = stepped(schedule, machine, place.switches(schedule, machine, k))
-    away = t.crosses
-    split = lambda x: (float(x[~away].sum()), float(x[away].sum()))  # noqa: E731
-    return Line(
-        pieces or 0,
-        split(t.repeats.astype(float)),
-        split(t.repeats * t.latency_s),
-        split(t.repeats * t.second_per_B),
-    )
+    return registry.build(op, n, algorithm, pipeline=pieces, radix=radix, **hierarchical)
+
+
+def _stepped(
+    op: str, algorithm: str, system: System, n: int, n_hosts: int, pieces: int | None
+) -> tuple[Schedule, Timing]:
+    machine, k = place.topology_of(system, n_hosts), _domains(system, n, n_hosts)[1]
+    schedule = _schedule(op, algorithm, system, n, n_hosts, pieces)
+    return schedule, stepped(schedule, machine, place.switches(schedule, machine, k))
+
+
+def _summed(t: Timing, pieces: int | None, repeats=None, second_per_B=None) -> Line:
+    repeats = t.repeats.astype(float) if repeats is None else repeats
+    second = t.second_per_B if second_per_B is None else second_per_B
+    split = lambda x: (float(x[~t.crosses].sum()), float(x[t.crosses].sum()))  # noqa: E731
+    return Line(pieces or 0, split(repeats), split(repeats * t.latency_s), split(repeats * second))
 
 
 @functools.lru_cache(maxsize=256)
 def lines(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> tuple[Line, ...]:
     """Return the lines of an algorithm at many pipeline depths.
 
-    Beyond the depth at which all transfers overlap, one more piece adds one more repeat of the same kind: latency grows in a
-    straight line with the pieces p and seconds per byte are c + d/p. Two depths there give all deeper ones exactly.
+    Beyond the depth at which all transfers overlap, one more piece adds one more repeat with all of them at work, and bytes
+    of a repeat shrink with the number of pieces. One depth there gives all deeper ones exactly.
 
     >>> from course_lib.timing.system import load
     >>> [x.pieces for x in lines("all_reduce", "tree", load("dgx-h100"), 8, 1)][:4]
@@ -81,33 +92,38 @@ def lines(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> tupl
         return (sharded(algorithm, system, n, n_hosts),)
     if not registry.has_pipeline(op, algorithm):
         return (line(op, algorithm, system, n, n_hosts, None),)
-    _domain_count, k = _domains(system, n, n_hosts)
-    hierarchical = {"ranks_per_domain": k} if algorithm.startswith("hierarchical-") else {}
-    first = registry.build(op, n, algorithm, pipeline=1, **hierarchical)
-    fill = 1 + max((int(step.first.max(initial=0)) for step in first.steps), default=0)
+    first = _schedule(op, algorithm, system, n, n_hosts, 1)
+    fill = max(2, 1 + max((int(step.first.max(initial=0)) for step in first.steps), default=0))
     shallow = sorted({round(2 ** (i / GRID)) for i in range(GRID * 20)} | {1, 2, 3})
     few = [p for p in shallow if p < fill]
     if n > 64:  # the best depth of a long pipeline is rarely a shallow one
-        few = [p for p in few if p & (p - 1) == 0] if n <= MOST_PRICED else []
+        few = [p for p in few if p & (p - 1) == 0] if n <= MOST_PRICED and fill <= LONG else []
     try:
         found = [line(op, algorithm, system, n, n_hosts, p) for p in few]
-        a, b = line(op, algorithm, system, n, n_hosts, fill), line(op, algorithm, system, n, n_hosts, 2 * fill)
+        full, timing = _stepped(op, algorithm, system, n, n_hosts, fill)
     except CourseError:
         if op in ("reduce_scatter", "all_gather"):  # many pieces would need n² transfers
             return (line(op, algorithm, system, n, n_hosts, 1),)
         raise
-    for p in sorted({fill, 2 * fill, *(q for q in shallow if q > fill)}):
-        found.append(_deeper(a, b, p))
-    return tuple(found)
+    alike = len(first.steps) == len(full.steps)  # else the stages of one piece were steps of their own
+    piped = [
+        i
+        for i, step in enumerate(full.steps)
+        if len(step) and (step.count == fill).all() and not (alike and (first.steps[i].count > 1).any())
+    ]
+    return tuple(found + [_deeper(full, timing, piped, p) for p in sorted({fill, *(q for q in shallow if q > fill)})])
 
 
-def _deeper(a: Line, b: Line, p: int) -> Line:
-    grow = (p - a.pieces) / (b.pieces - a.pieces)
-    straight = lambda x, y: tuple(u + (v - u) * grow for u, v in zip(x, y, strict=True))  # noqa: E731
-    # c + d/p through two points.
-    part = (1 / p - 1 / a.pieces) / (1 / b.pieces - 1 / a.pieces)
-    bent = tuple(u + (v - u) * part for u, v in zip(a.per_byte_s, b.per_byte_s, strict=True))
-    return Line(p, straight(a.repeats, b.repeats), straight(a.fixed_s, b.fixed_s), bent)
+def _deeper(full: Schedule, t: Timing, piped: list[int], p: int) -> Line:
+    """The line at p pieces, from a timing at the depth where all transfers of the steps `piped` overlap."""
+    repeats, second = t.repeats.astype(float), t.second_per_B.copy()
+    for i in piped:
+        step = full.steps[i]
+        mine, fill = np.flatnonzero(t.step == i), int(step.count[0])
+        begins = np.cumsum(t.repeats[mine]) - t.repeats[mine]
+        repeats[mine[np.searchsorted(begins, int(step.first.max()), side="right") - 1]] += p - fill
+        second[mine] *= fill / p
+    return _summed(t, p, repeats, second)
 
 
 def _direct(op: str, system: System, n: int, n_hosts: int) -> Line:
@@ -198,8 +214,11 @@ def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:
             flat += ["hierarchical-in-network+sharp"] if adds_out else []
     if n > MOST_PRICED and op in ("broadcast", "reduce"):
         flat.remove("ring")  # a chain of so many takes minutes to step and is never the quickest
-    if n > MOST_QUICK and op == "all_reduce" and k > 1:
-        flat = [a for a in flat if a in ("hierarchical-ring", "hierarchical-halving-doubling") or "sharp" in a]
+    if n > MOST_QUICK:
+        if op == "all_reduce" and k > 1 and n % domains == 0:
+            flat = [a for a in flat if a in SHARDED or "sharp" in a]
+        elif n & (n - 1) and "halving-doubling" in flat:
+            flat.remove("halving-doubling")  # two whole messages more than the others, and minutes to build
     return flat
 
 
@@ -251,6 +270,9 @@ def known(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> str:
         if not up.in_network_reduction:
             raise CourseError(_("No switch of {name} adds.").format(name=system.name))
         return "hierarchical-in-network+tree" if _k > 1 else "tree"
+    inner, _plus, outer = algorithm.removeprefix("hierarchical-").rpartition("+")
+    if algorithm.startswith("hierarchical-") and outer == "in-network":  # between domains it is the network that adds
+        algorithm = f"hierarchical-{inner}+sharp" if inner else "hierarchical-sharp"
     if "in-network" in algorithm and not up.in_network_reduction:
         raise CourseError(
             _("The scale-up switches of {name} do not add; in-network needs some that do.").format(name=system.name)

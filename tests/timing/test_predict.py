@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
 from course_lib.comm.meaning import OPS, bus_factor
+from course_lib.timing import constants
 from course_lib.timing import laws as law_module
 from course_lib.timing import system as systems
 from course_lib.timing.tuning import predict
@@ -180,6 +181,44 @@ def test_fitted_times_of_long_messages_are_above_the_wire():
         n = min(8, system.gpus_per_domain)
         p = predict("all_gather", 2.0**36, name, n)
         assert p.busbw_Bps < system.scale_up.bandwidth_Bps
+
+
+def test_no_fitted_share_of_a_bandwidth_is_above_one():
+    for kind in ("up", "net"):
+        for family in constants.families(kind):
+            for column in constants.COLUMNS:
+                found = constants.load(kind, family, column)
+                over = {name: found[name] for name in constants.SHARES if found.get(name, 0.0) > 1}
+                assert not over, (kind, family, column)
+
+
+@pytest.mark.parametrize("name", systems.names())
+@pytest.mark.parametrize("column", constants.COLUMNS)
+def test_no_prediction_beats_the_links_it_runs_over(name, column):
+    system = systems.load(name)
+    per_domain, sizes = system.gpus_per_domain, np.logspace(0, 13, 14)
+    places = [(d * per_domain, d * system.hosts_per_domain) for d in (2, 3, 8) if d * per_domain <= system.n_max]
+    places += [(2, 2)] if system.hosts > system.hosts_per_domain == 1 else []
+    places += [(n, None) for n in sorted({2, 3, per_domain}) if 1 < n <= min(per_domain, system.gpus_per_host)]
+    for n, hosts in places:
+        s = law_module.shape(system, n, hosts or 1)
+        adds = system.scale_up.in_network_reduction or system.scale_out.in_network_reduction
+        # Bytes that one GPU, or one domain, has to send or to take in, for a byte of message.
+        gpu = {"all_reduce": 1.0 if adds else 2 * (n - 1) / n, "broadcast": 1.0, "reduce": 1.0, "send_recv": 1.0}
+        leaves = {
+            "all_reduce": 1.0,
+            "broadcast": 1.0,
+            "reduce": 1.0,
+            "all_to_all": s.k * (n - s.k) / n,
+            "send_recv": 0.0,
+        }
+        for op in OPS:
+            p = predict(op, sizes, system, n, n_hosts=hosts, column=column)
+            if s.domains == 1:
+                assert (p.algbw_Bps * gpu.get(op, (n - 1) / n) <= s.up_Bps * (1 + 1e-9)).all(), (op, n)
+            else:
+                part = leaves.get(op, (s.domains - 1) / s.domains)
+                assert (p.algbw_Bps * part <= s.net_host_Bps * (1 + 1e-9)).all(), (op, n, hosts)
 
 
 def test_validity_names_the_ranges_and_says_when_outside():

@@ -148,7 +148,14 @@ def test_deeper_pipelines_follow_from_two_depths_exactly():
     for op, algorithm, n, hosts in (
         ("all_reduce", "tree", 8, 1),
         ("all_reduce", "hierarchical-tree", 24, 3),
+        ("all_reduce", "in-network", 8, 1),
+        ("all_reduce", "hierarchical-tree+ring", 24, 3),
+        ("all_reduce", "hierarchical-in-network+tree", 24, 3),
         ("broadcast", "ring", 6, 1),
+        ("broadcast", "ring", 2, 1),
+        ("reduce", "tree", 24, 3),
+        ("broadcast", "hierarchical-tree+ring", 24, 3),
+        ("all_gather", "in-network", 8, 1),
     ):
         for found in lines(op, algorithm, system, n, hosts)[::9]:
             if found.pieces > 3000:
