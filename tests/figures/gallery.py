@@ -1,7 +1,14 @@
-"""One figure of each kind, for the tests that hold for all of them."""
+"""One figure of each kind, for the tests that hold for all of them: those made here, and the example of every figure function."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
 
 import numpy as np
+import plotly.graph_objects as go
 
+from course_lib import figures
 from course_lib.base.scale import say_rate, say_time
 from course_lib.comm import ring
 from course_lib.comm.promise import promise
@@ -27,6 +34,7 @@ from course_lib.timing.stepped import stepped
 from course_lib.timing.timeline import timeline
 
 SIZES = np.logspace(1, 10, 60)
+BY_OTHERS_WORDS = {"diagnosis"}  # titles and words come from what somebody pasted
 
 
 def curve(name, latency_s, bandwidth_Bps, role):
@@ -188,3 +196,38 @@ EVERY = (
     over_racks,
     both_sides_of_serving,
 )
+
+
+def documented():
+    """Return, for every function of course_lib.figures that returns a figure, a function that runs its example and returns that figure."""
+    found = []
+    for module in sorted({m.name for m in pkgutil.iter_modules(figures.__path__)} - BY_OTHERS_WORDS):
+        content = vars(importlib.import_module(f"course_lib.figures.{module}"))
+        for name, function in sorted(content.items()):
+            if (
+                inspect.isfunction(function)
+                and function.__module__ == f"course_lib.figures.{module}"
+                and not name.startswith("_")
+                and function.__annotations__.get("return") is go.Figure
+                and "figure" not in inspect.signature(function).parameters
+                and "fig" not in inspect.signature(function).parameters
+                and name != "base_figure"
+            ):
+                found.append(_example(module, name, function, content))
+    return found
+
+
+def _example(module, name, function, content):
+    def make():
+        made = []
+        names = dict(content) | {name: lambda *given, **more: made.append(function(*given, **more)) or made[-1]}
+        for test in doctest.DocTestFinder(recurse=False).find(function, name, globs={}):
+            for example in test.examples:
+                exec(example.source, names)
+        return made[0]
+
+    make.__name__ = f"{module}.{name}"
+    return make
+
+
+EVERY += tuple(documented())
