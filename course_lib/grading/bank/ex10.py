@@ -1,4 +1,4 @@
-"""Exercise 10, seventy-two: who sits where, residuals and a range, copies that leave a box, the largest degree, a lost tray."""
+"""Exercise 10, seventy-two: seats, residuals and a range, copies that leave a box, the largest degree, a lost tray."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -320,7 +320,7 @@ def layer_us(
     """Return µs of a layer of experts at a degree; the options are what people get wrong.
 
     >>> round(layer_us(64, 128, 8, 6.9, 20, 500, 45))
-    500
+    501
     """
     sent_B = tokens * ACTIVE * (OUT_B + (BACK_B if exchanges == 2 else 0))
     inside = degree <= per_domain or one_domain
