@@ -233,7 +233,7 @@ def _changes(shape: Shape, layout: Layout, n_gpus: int | None) -> list[tuple[str
         found.append((_("a cache in FP8"), replace(layout, cache_element_B=1)))
     if layout.weight_B > 1:
         found.append((_("weights in FP8"), replace(layout, weight_B=1)))
-    most = n_gpus if n_gpus is not None else 1024
+    most = 1024 if n_gpus is None else whole("n_gpus", n_gpus, at_least=1)
     if shape.n_experts:
         for e in (8, 16, 32, 64, 72, 128, 256):
             if layout.expert < e <= min(shape.n_experts, most) and not e % layout.tensor:
@@ -261,7 +261,13 @@ def placed_on(system: "str | System", layout: Layout, gpu: str | None) -> tuple[
                 n=layout.n_ranks, name=place.name, most=place.n_max
             )
         )
-    return place, hardware.find(gpu if gpu is not None else place.gpu, "gpu")
+    try:
+        return place, hardware.find(gpu if gpu is not None else place.gpu, "gpu")
+    except CourseError as error:
+        if gpu is not None:
+            raise
+        text = _("{name} names no processor that is known here ({gpu}): say which with gpu=. {why}")
+        raise CourseError(text.format(name=place.name, gpu=place.gpu, why=error)) from None
 
 
 def peak_flops(gpu: str, element_B: float) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_lib.base import hardware
-from course_lib.base.errors import finite, whole
+from course_lib.base.errors import finite, together, whole
 from course_lib.plan.experts import exchange
 from course_lib.plan.pools import Fit
 from course_lib.plan.served import Layout, checked, fits, held, host_Bps, parts, peak_flops, placed_on
@@ -105,6 +105,7 @@ def decode(
     place, chip_name = placed_on(system, layout, gpu)
     requests = finite("requests", requests, at_least=1)
     context = finite("context", context, at_least=0)
+    together(requests=requests, context=context)
     requests, context = np.broadcast_arrays(np.asarray(requests, float), np.asarray(context, float))
     replicas = layout.n_ranks // layout.tensor
     mine = requests / replicas  # requests of one group of attention; a mean, so fractions stand for rounds
@@ -154,6 +155,7 @@ def prefill(
     """
     shape, layout = checked(shape, layout)
     place, chip_name = placed_on(system, layout, gpu)
+    together(prompt=prompt, prompts=prompts)
     prompt, prompts = np.broadcast_arrays(
         np.asarray(finite("prompt", prompt, at_least=1), float),
         np.asarray(finite("prompts", prompts, at_least=1), float),

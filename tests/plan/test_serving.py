@@ -150,6 +150,9 @@ def test_weights_in_the_hosts_memory_cost_a_crossing():
         (lambda: decode("deepseek-v3", "dgx-h100", Layout(expert=8), 0, 1), "requests"),
         (lambda: decode("deepseek-v3", "dgx-h100", Layout(expert=8, host_share=2), 8, 1), "share"),
         (lambda: decode("llama3-8b", "polaris", Layout(tensor=4096), 1, 1), "heads"),
+        (lambda: decode("deepseek-v3", "dgx-h100", Layout(expert=8), [1, 2, 3], [1, 2]), "do not go together"),
+        (lambda: decode("deepseek-v3", "pcie5-box", Layout(expert=8), 8, 1), "gpu="),
+        (lambda: fits("deepseek-v3", Layout(expert=8), "h100", 8, 1, n_gpus=0), "n_gpus"),
         (lambda: layers("llama3-8b", "dgx-h100", [8], 1), "no experts"),
         (lambda: layers("deepseek-v3", "dgx-h100", [8], 1, job="serve"), "job"),
     ],
@@ -185,3 +188,15 @@ def test_measured_serving_is_met_on_h100_and_missed_on_gb200_as_the_page_says():
     seen = servedruns.equal_speed()
     assert seen.ratio[0] < 1.2
     assert seen.reader_per_s[np.argmax(seen.ratio)] == 125
+
+
+@pytest.mark.parametrize("system", ["dgx-h100", "polaris", "pcie5-box", "mi300x", "aws-p5", "gb300-nvl72"])
+@pytest.mark.parametrize("way", ["low-latency", "library", "throughput"])
+def test_any_system_prices_any_layout(system, way):
+    for layout in (Layout(expert=8), Layout(tensor=2, expert=8), Layout(tensor=4), Layout(expert=64, host_share=0.5)):
+        for step in (
+            decode("deepseek-v3", system, layout, 64, 1000, gpu="h100", way=way),
+            prefill("deepseek-v3", system, layout, 1000, 64, gpu="h100", way=way),
+        ):
+            assert np.isfinite(step.step_s)
+            assert step.step_s > 0
