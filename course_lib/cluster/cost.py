@@ -1,4 +1,4 @@
-"""What a cluster costs a year and a million tokens: hosts, network, optics, building, energy, people, spares and idle time."""
+"""What a cluster costs a year and a million tokens: hosts, network, building, energy, people, spares, idle time."""
 
 from dataclasses import dataclass
 

@@ -27,8 +27,11 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A predicted number of failures. `low` … `high` holds the differences between fleets and chance; the `counted_` pair
-    holds the chance of counting alone, there and here, as if all fleets failed alike."""
+    """A predicted number of failures.
+
+    `low` … `high` holds the differences between fleets and chance; the `counted_` pair holds the chance of counting alone,
+    there and here, as if all fleets failed alike.
+    """
 
     names: tuple[str, ...]
     level: float

@@ -1,4 +1,4 @@
-"""A design checked against its targets: what is met, who decides where evidence ends, the decision log and the roll-back rule."""
+"""A design checked against its targets: what is met, who decides where evidence ends, what is logged and undone."""
 
 import datetime as dt
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One benchmark or the whole load: a mix of calls with neighbours and stragglers, priced on a system beside its headline number."""
+"""One benchmark or the whole load: a mix of calls with neighbours and stragglers, priced on a system."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

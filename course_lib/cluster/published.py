@@ -1,4 +1,4 @@
-"""What others published about failing and paying: fleets with their failures, parts, recovery times and prices, each with its source."""
+"""What others published about failing and paying: fleets, parts, recovery times and prices, each with its source."""
 
 import csv
 from dataclasses import dataclass

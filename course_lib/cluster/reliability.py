@@ -80,31 +80,34 @@ def count_interval(expected: float, level: float = 0.9) -> tuple[int, int]:
     return poisson_quantile((1 - p) / 2, mean), poisson_quantile((1 + p) / 2, mean)
 
 
-def rate_interval(events: int, exposure_s: float, level: float = 0.9) -> tuple[float, float]:
+def rate_interval(events: ArrayLike, exposure_s: ArrayLike, level: float = 0.9) -> tuple:
     """Return the (low, high) rates per second for which `events` in `exposure_s` part-seconds are not too many nor too few.
 
     The exact interval of Garwood: no rate below `low` gives this many or more with chance (1 − level)/2, no rate above
-    `high` this few or fewer.
+    `high` this few or fewer. Numbers, or arrays that broadcast.
 
     >>> low, high = rate_interval(10, 1.0)
     >>> round(low, 2), round(high, 2)
     (5.43, 16.96)
     """
-    n, exposure = whole("events", events, at_least=0), finite("exposure_s", exposure_s, above=0, unit="s")
+    n, exposure = finite("events", events, at_least=0), finite("exposure_s", exposure_s, above=0, unit="s")
     tail = (1 - share("level", level)) / 2
+    shape = together(events=n, exposure_s=exposure)
+    n = np.asarray(n, float)
 
-    def solve(chance) -> float:
-        low, high = 0.0, n + 5 * n**0.5 + 12
-        while chance(high) < 0:
-            high *= 2
-        for _round in range(40):
+    def solve(count, target: float):
+        low, high = np.zeros(n.shape), n + 5 * np.sqrt(n) + 12
+        while np.any(short := poisson_at_least(count, high) < target):
+            high = np.where(short, 2 * high, high)
+        for _round in range(48):
             middle = (low + high) / 2
-            low, high = (middle, high) if chance(middle) < 0 else (low, middle)
+            below = poisson_at_least(count, middle) < target
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
         return high
 
-    low = 0.0 if n == 0 else solve(lambda mean: poisson_at_least(n, mean) - tail)
-    high = solve(lambda mean: poisson_at_least(n + 1, mean) - (1 - tail))
-    return low / exposure, high / exposure
+    least = np.where(n == 0, 0.0, solve(np.maximum(n, 1), tail)) / exposure
+    most = solve(n + 1, 1 - tail) / exposure
+    return (float(least), float(most)) if shape == () else (least, most)
 
 
 @functools.cache
@@ -120,23 +123,15 @@ def part_rates(name: str = "llama3-405b") -> tuple[Rate, ...]:
     where = fleet(name)
     if where.name != "llama3-405b":
         raise CourseError(_("{name} gives no counts by part; llama3-405b does.").format(name=where.name))
-    found = []
-    for part in parts():
-        exposure_s = where.hosts * part.parts_per_host * where.span_s
-        low, high = rate_interval(part.events, exposure_s)
-        found.append(
-            Rate(
-                part.name,
-                part.title,
-                part.group,
-                part.parts_per_host,
-                part.events,
-                part.events / exposure_s,
-                low,
-                high,
-            )
-        )
-    return tuple(found)
+    kinds = parts()
+    exposure_s = np.array([where.hosts * p.parts_per_host * where.span_s for p in kinds])
+    events = np.array([p.events for p in kinds])
+    low, high = rate_interval(events, exposure_s)
+    rate = events / exposure_s
+    return tuple(
+        Rate(p.name, p.title, p.group, p.parts_per_host, p.events, float(r), float(a), float(b))
+        for p, r, a, b in zip(kinds, rate, low, high, strict=True)
+    )
 
 
 def host_rate_per_s(rates: "tuple[Rate, ...] | None" = None, without: "tuple[str, ...]" = ()) -> float:

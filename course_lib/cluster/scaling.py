@@ -1,4 +1,4 @@
-"""Strong and weak scaling: what more GPUs give, the laws of Amdahl and Gustafson, and where efficiency bends on a real fabric."""
+"""Strong and weak scaling: what more GPUs give, two laws, and where efficiency bends on a real fabric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -20,8 +20,11 @@ TOP_DESIGN = ("name", "reason", "would_change_my_mind", "values")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One gate: `bound` in SI units of `measure`, `most` True for "at most"; who owns it, when it is looked at again, whom a miss
-    goes to, what undoes it, and which evidence it `needs` ("" for any)."""
+    """One gate, as its file has it.
+
+    `bound` is in SI units of `measure`, `most` True for "at most"; `owner` brings the number, a miss goes to `escalate_to`,
+    `roll_back` undoes the step, and `needs` is the evidence that counts ("" for any but an assumption).
+    """
 
     measure: Measure
     bound: float
@@ -44,8 +47,11 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a design says of one measure: the `value` (SI), whether it is measured, predicted or assumed, and whether the prediction is
-    inside what its model was held against."""
+    """What a design says of one measure.
+
+    `value` is in SI units, `evidence` "measured", "predicted" or "assumed"; `valid` says whether a prediction is inside what
+    its model was held against.
+    """
 
     measure: Measure
     value: float

@@ -14,8 +14,11 @@ MOST_READINGS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm on a fleet: chance that one reading of a sick part rings, false alarms of all healthy parts a day, and the mean
-    number of readings until a sick part rings (inf where it never does). Numbers, or arrays over thresholds."""
+    """What an alarm on a fleet does; numbers, or arrays over thresholds.
+
+    `detection` is the chance that one reading of a sick part rings, `false_per_day` the false alarms of all healthy parts a
+    day, `readings_to_ring` the mean number of readings until a sick part rings (inf where it never does).
+    """
 
     threshold: float | NDArray
     detection: float | NDArray

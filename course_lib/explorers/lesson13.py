@@ -1,4 +1,4 @@
-"""Lesson 13: fleets, useful time, bills, alarms, tenants and gates as the lesson shows them, and the explorer of cluster size."""
+"""Lesson 13: fleets, useful time, bills, alarms, tenants and gates, and the explorer of cluster size."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -369,7 +369,7 @@ def over_cluster(gpus, shares: dict, usd, ideal_usd, chosen: int, *, title: str 
         data,
         title=title or head,
         subtitle=_("above: where the time goes; below: what a million tokens cost, dashed if nothing failed"),
-        xaxis=count_axis(*ends, "", ticks) | {"anchor": "y", "showticklabels": False},
+        xaxis=count_axis(*ends, "", ticks) | {"anchor": "y", "visible": False},
         yaxis=linear_axis(_("share of the time"), 0, 1) | {"domain": [0.52, 1], "tickformat": ".0%", "nticks": 4},
         xaxis2=across,
         yaxis2=below,
