@@ -98,6 +98,7 @@ def layer_over_degrees(
             y=1,
             yref="paper",
             yanchor="top",
+            yshift=0 if role == "network" else -19,  # one under the other on a narrow screen
         )
         for edge, text, role in zip(
             edges,
