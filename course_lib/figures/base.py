@@ -38,7 +38,7 @@ from course_lib.figures.axes import (
     size_axis,
     time_axis,
 )
-from course_lib.figures.marks import OUTSIDE, add_end_label, end_labels, line, note, points, ring
+from course_lib.figures.marks import OUTSIDE, add_end_label, end_labels, limit_line, line, note, points, ring
 from course_lib.figures.theme import CONFIG, FONT, HEIGHT, MARGIN, theme
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "count_axis",
     "describe",
     "end_labels",
+    "limit_line",
     "line",
     "linear_axis",
     "log_axis",

@@ -15,6 +15,7 @@ from course_lib.figures.base import (
     count_axis,
     describe,
     end_labels,
+    limit_line,
     line,
     linear_axis,
     log_axis,
@@ -320,16 +321,7 @@ def break_even(
     shapes = []
     if rates[0] < crossing_Bps < rates[-1]:
         shapes = [
-            {
-                "type": "line",
-                "xref": "x",
-                "x0": crossing_Bps,
-                "x1": crossing_Bps,
-                "yref": "y domain",
-                "y0": 0,
-                "y1": 1,
-                "line": {"color": theme().marks["limit"], "width": 1.5, "dash": "dash"},
-            }
+            limit_line(x=crossing_Bps, yref="y domain"),
         ]
         right = np.log10(crossing_Bps) > np.mean(np.log10(rates[[0, -1]]))
         notes.append(

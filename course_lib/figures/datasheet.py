@@ -8,12 +8,10 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import GB, KB, MB, TB, GiB, KiB, MiB, TiB, say_bit_rate, say_number, say_rate
-from course_lib.figures.base import base_figure, describe, linear_axis, log_axis, note
-from course_lib.figures.rows import losses
-from course_lib.figures.theme import MARGIN, color, faded, ink, theme
+from course_lib.figures.base import base_figure, describe, linear_axis, log_axis
+from course_lib.figures.rows import ROW_PX, losses, row_bars, row_label, row_value, rows_layout
+from course_lib.figures.theme import color, faded, ink, theme
 
-ROW_PX = 46
-BAR_PX = 17
 COURSE_FORM = 0  # the row of `forms` that the course uses: bytes, decimal, one direction
 
 
@@ -175,22 +173,12 @@ def _numbers(name: str, values, *columns: Sequence) -> np.ndarray:
 
 def _rows(names, numbers, texts, colours, inks, *, title, subtitle, xaxis, columns, rows, low=0.0, alt="") -> go.Figure:
     """Bars from top to bottom, each with its name above it and its text at its end."""
-    n, log = len(names), xaxis["type"] == "log"
     said = [f"{name}: {text}" for name, text in zip(names, texts)]
-    bars = {
-        "type": "bar", "orientation": "h", "x": np.asarray(numbers) - low, "y": np.arange(n, dtype=float), "base": [low] * n,
-        "width": BAR_PX / ROW_PX, "marker": {"color": list(colours), "line": {"width": 0}}, "text": said, "textposition": "none",
-        "hovertemplate": "%{text}<extra></extra>",
-    }  # fmt: skip
-    labels = [note(name, x=0, xref="paper", xanchor="left", y=i, yref="y", yshift=20) for i, name in enumerate(names)]
-    labels += [
-        note(f"<b>{text}</b>", x=float(np.log10(v) if log else v), xref="x", xanchor="left", y=i, yref="y", xshift=6, color=c)
-        for i, (text, v, c) in enumerate(zip(texts, numbers, inks))
-    ]  # fmt: skip
-    above = (ROW_PX - 12) / ROW_PX
-    yaxis = {"visible": False, "range": [n - 1 + 14 / ROW_PX, -above], "fixedrange": True, "title": {"text": ""}}
+    ends = np.log10(numbers) if xaxis["type"] == "log" else numbers
+    labels = [row_label(name, i) for i, name in enumerate(names)]
+    labels += [row_value(f"<b>{text}</b>", v, i, c) for i, (text, v, c) in enumerate(zip(texts, ends, inks))]
     return base_figure(
-        [bars], title=title, subtitle=subtitle, xaxis=xaxis, yaxis=yaxis, annotations=labels, margin={"l": 14},
-        height=round(MARGIN["b"] + 74 + ROW_PX * (n - 1 + above) + 14),
+        [row_bars(np.asarray(numbers) - low, base=low, colours=colours, texts=said, row_px=ROW_PX)],
+        title=title, subtitle=subtitle, xaxis=xaxis, annotations=labels, **rows_layout(len(names)),
         meta=describe(alt or _("{title}. {list}.").format(title=title, list="; ".join(said)), columns, rows),
     )  # fmt: skip

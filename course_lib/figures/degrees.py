@@ -7,11 +7,12 @@ import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
-from course_lib.base.scale import say_bytes, say_number, say_time
+from course_lib.base.scale import GB, say_bytes, say_number, say_time
 from course_lib.figures.base import (
     at,
     base_figure,
     describe,
+    limit_line,
     linear_axis,
     log_axis,
     note,
@@ -123,16 +124,7 @@ def time_and_memory(
         "line": {"color": color("attention"), "width": 2},
         "layer": "below",
     }
-    level = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "yref": "y2",
-        "y0": capacity_B,
-        "y1": capacity_B,
-        "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
-    }
+    level = limit_line(y=capacity_B, yref="y2")
     return base_figure(
         data,
         title=title,
@@ -205,3 +197,17 @@ def same_length(n: int, **columns) -> None:
     for name, column in columns.items():
         if len(column) != n:
             raise CourseError(_("{name} has {m} entries; {n} are expected.").format(name=name, m=len(column), n=n))
+
+
+def stack_labels(total_B, capacity_B: float, capacity: str, *, yshift: int = 11) -> list[dict]:
+    """Return the sizes over stacked bars in GB, and what the capacity is called at the right end of its line.
+
+    >>> [label["text"] for label in stack_labels([120e9, 8e9], 80e9, "H100 has 80 GB")]
+    ['<b>120 GB</b>', '<b>8 GB</b>', 'H100 has 80 GB']
+    """
+    labels = [
+        note(f"<b>{say_bytes(float(t))}</b>", x=float(i), y=float(t) / GB, xref="x", yref="y", yshift=11)
+        for i, t in enumerate(total_B)
+    ]
+    right = {"x": 1, "xref": "paper", "xanchor": "right"}
+    return [*labels, note(capacity, role="limit", y=capacity_B / GB, yref="y", yshift=yshift, **right)]

@@ -11,6 +11,7 @@ from course_lib.base.scale import say_number
 from course_lib.figures.base import (
     base_figure,
     describe,
+    limit_line,
     linear_axis,
     note,
 )
@@ -193,19 +194,7 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
             }
         )
     top = float(share.max()) * 1.3
-    shapes = [
-        {
-            "type": "line",
-            "xref": "x",
-            "x0": float(np.log10(m)),
-            "x1": float(np.log10(m)),
-            "yref": "paper",
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
-        }
-        for m in marks
-    ]
+    shapes = [limit_line(x=float(np.log10(m))) for m in marks]
     notes = [
         note(
             _("{name}: zero to the left").format(name=n),

@@ -166,6 +166,18 @@ def _beside(lines_px: Sequence[float], tall: Sequence[float], plot_px: float) ->
     return placed
 
 
+def limit_line(*, x: float | None = None, y: float | None = None, width: float = 1.5, **more) -> dict:
+    """Return a dashed grey line through the whole plot, upright at `x` or level at `y` as the axis counts; `more` is Plotly's xref, yref.
+
+    >>> limit_line(y=80)["y0"], limit_line(x=2)["yref"]
+    (80, 'paper')
+    """
+    ends = {"xref": "x", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
+    if x is None:
+        ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
+    return {"type": "line", **ends, "line": {"color": color("limit"), "width": width, "dash": "dash"}, **more}
+
+
 def note(text: str, *, role: str = "", color: str | None = None, **place) -> dict:
     """Return an annotation: text on the ground's colour in the ink of `role` (or in `color`); `place` is Plotly's x, y and so on.
 

@@ -14,12 +14,14 @@ from course_lib.figures.base import (
     count_axis,
     describe,
     end_labels,
+    limit_line,
     line,
     linear_axis,
     log_axis,
     note,
     points,
 )
+from course_lib.figures.degrees import bars
 from course_lib.figures.theme import MARGIN, SERIES_DASH, color, faded
 
 
@@ -113,19 +115,8 @@ def gains(names: Sequence[str], measured, foretold, *, naive: float = 2.0, title
         _("{name}: measured {a} ×, model {b} ×").format(name=n, a=say_number(float(s)), b=say_number(float(m)))
         for n, s, m in zip(names, seen, model)
     ]
-    bar = {
-        "type": "bar",
-        "orientation": "h",
-        "x": model - 1,
-        "base": 1.0,
-        "y": y,
-        "width": 0.28,
-        "text": texts,
-        "textposition": "none",
-        "hovertemplate": "%{text}<extra></extra>",
-        "marker": {"color": faded(color("memory"), 0.5), "line": {"width": 0}},
-    }
-    data = [bar, points(seen, y, size=10, hover="%{text}", text=texts)]
+    bar = bars(model - 1, y, 1.0, [faded(color("memory"), 0.5)] * len(y), texts, across=True)
+    data = [bar | {"width": 0.28}, points(seen, y, size=10, hover="%{text}", text=texts)]
     notes = [
         note(n, x=0, xref="paper", xanchor="left", y=float(i), yref="y", yshift=17) for i, n in enumerate(names)
     ] + [
@@ -141,16 +132,6 @@ def gains(names: Sequence[str], measured, foretold, *, naive: float = 2.0, title
             yanchor="top",
         )
     ]
-    dashed = {
-        "type": "line",
-        "xref": "x",
-        "x0": naive,
-        "x1": naive,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
-    }
     low = float(min(0.95, seen.min() - 0.04))
     return base_figure(
         data,
@@ -166,7 +147,7 @@ def gains(names: Sequence[str], measured, foretold, *, naive: float = 2.0, title
         height=round(MARGIN["b"] + 80 + 44 * (len(y) + 0.3)),
         margin={"l": 14},
         annotations=notes,
-        shapes=[dashed],
+        shapes=[limit_line(x=naive)],
         meta=describe(
             _("Speed of FP8 runs over BF16 runs of the same job. ") + "; ".join(texts) + ".",
             [_("run"), _("measured"), _("model")],

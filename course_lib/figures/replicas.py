@@ -15,13 +15,14 @@ from course_lib.figures.base import (
     count_axis,
     describe,
     end_labels,
+    limit_line,
     line,
     linear_axis,
     note,
     points,
     wrapped,
 )
-from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length
+from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length, stack_labels
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
 SYMBOLS = ("x", "circle", "square", "diamond")
@@ -111,45 +112,20 @@ def kept(
         data.append(trace)
         base = base + v
     high = float(max(base.max(), capacity)) / GB * 1.15
-    labels = [
-        note(f"<b>{say_bytes(float(t))}</b>", x=float(i), y=float(t) / GB, xref="x", yref="y", yshift=11)
-        for i, t in enumerate(base)
-    ]
-    labels.append(
-        note(
-            _("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity)),
-            role="limit",
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=capacity / GB,
-            yref="y",
-            yshift=11,
-        )
-    )
-    level = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "yref": "y",
-        "y0": capacity / GB,
-        "y1": capacity / GB,
-        "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
-    }
+    labels = stack_labels(base, capacity, _("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity)))
     return base_figure(
         data,
         title=title
         or _("{what}: {a} a GPU with {first}, {b} with {last}").format(
             what=what, a=say_bytes(float(base[0])), first=names[0], b=say_bytes(float(base[-1])), last=names[-1]
         ),
-        subtitle=_("from below: dark weights, grey gradients, hatched optimizer; dashed: what a GPU has"),
+        subtitle=_("from below: weights, gradients, and the optimizer, hatched; dashed: what a GPU has"),
         xaxis=linear_axis(_("sharding scheme"), -0.6, len(x) - 0.4)
         | {"tickvals": x.tolist(), "ticktext": list(names), "showgrid": False},
         yaxis=linear_axis(_("kept by one GPU (GB)"), 0, high),
         barmode="overlay",
         annotations=labels,
-        shapes=[level],
+        shapes=[limit_line(y=capacity / GB)],
         meta=describe(
             _("{what}, kept by one GPU of {size}. {list}.").format(
                 what=what,

@@ -29,10 +29,10 @@ def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str =
     low = 10 ** np.floor(np.log10(rates.min() / 3))
     high = rates.max() * (rates.max() / low) ** 0.42  # room for the value of the longest bar, on a narrow screen, too
     texts = [f"{name}: {say_rate(float(rate))}" for name, rate in zip(names, rates)]
-    bars = _bars(rates - low, base=low, colours=[color(role) for role in roles], texts=texts, row_px=ROW_PX)
-    labels = [_label(name, i) for i, name in enumerate(names)]
+    bars = row_bars(rates - low, base=low, colours=[color(role) for role in roles], texts=texts, row_px=ROW_PX)
+    labels = [row_label(name, i) for i, name in enumerate(names)]
     labels += [
-        _value(f"<b>{say_rate(float(rate))}</b>", np.log10(rate), i, ink(role))
+        row_value(f"<b>{say_rate(float(rate))}</b>", np.log10(rate), i, ink(role))
         for i, (rate, role) in enumerate(zip(rates, roles))
     ]
     ratio = say_number(float(rates[0] / rates[-1]), 2)
@@ -42,7 +42,7 @@ def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str =
         or _("From {first} to {last} the rate falls {ratio} ×").format(first=names[0], last=names[-1], ratio=ratio),
         subtitle=subtitle or _("one direction; each grid line is ten times the one before"),
         xaxis=rate_axis(float(low), float(high)),
-        **_rows_layout(len(names)),
+        **rows_layout(len(names)),
         annotations=labels,
         meta=describe(
             _("Rates of one direction on a log scale, fastest first: {list}.").format(list="; ".join(texts)),
@@ -79,8 +79,8 @@ def losses(
         )
     lost = np.concatenate([[0.0], -np.diff(rates)])
     texts = [f"{stage}: {say_rate(float(rate))}" for stage, rate in zip(stages, rates)]
-    left = _bars(rates, base=0, colours=[color(role)] * len(rates), texts=texts)
-    gone = _bars(lost, base=rates, colours=[faded(color("attention"), 0.35)] * len(rates), texts=texts)
+    left = row_bars(rates, base=0, colours=[color(role)] * len(rates), texts=texts)
+    gone = row_bars(lost, base=rates, colours=[faded(color("attention"), 0.35)] * len(rates), texts=texts)
     gone["marker"]["pattern"] = {"shape": "/", "fgcolor": theme().muted, "size": 6, "solidity": 0.25}
     shown = [
         _left_and_lost(float(rate), float(less), float(rates[max(i - 1, 0)]))
@@ -89,10 +89,10 @@ def losses(
     labels = [_two_lines(stage, text, i, role) for i, (stage, text) in enumerate(zip(stages, shown))]
     words = _("What is left of a link's rate, one direction: {list}.").format(list="; ".join(texts))
     rows = [(s, say_rate(float(r)), say_rate(float(x))) for s, r, x in zip(stages, rates, lost)]
-    seen = _bars([], base=0, colours=[], texts=[])
+    seen = row_bars([], base=0, colours=[], texts=[])
     if measured_Bps is not None:
         measured, n = finite("measured_Bps", measured_Bps, above=0), len(rates)
-        seen = _bars(
+        seen = row_bars(
             [measured],
             base=0,
             colours=[color("measured")],
@@ -115,7 +115,7 @@ def losses(
         subtitle=subtitle or _("solid: left after this stage; hatched: lost at it; one direction"),
         xaxis=linear_axis(_("rate, one direction (bytes/s)"), 0, float(rates[0]) * 1.02)
         | _linear_ticks(float(rates[0])),
-        **_rows_layout(len(rates) + (measured_Bps is not None), TALL_PX),
+        **rows_layout(len(rates) + (measured_Bps is not None), TALL_PX),
         barmode="overlay",
         annotations=labels,
         meta=describe(words, [_("stage"), _("left, one direction"), _("lost here")], rows),
@@ -229,7 +229,7 @@ def residuals(
         ),
         subtitle=subtitle or _("upright line: the model; crosses: measured"),
         xaxis=linear_axis(_("measured against the model (%)"), -span, span),
-        **_rows_layout(n, TALL_PX),
+        **rows_layout(n, TALL_PX),
         annotations=labels,
         shapes=[zero],
         meta=describe(
@@ -243,7 +243,12 @@ def residuals(
 # Rows share a geometry: the name above its bar, the value at its end or at the right edge.
 
 
-def _rows_layout(n_rows: int, row_px: int = ROW_PX) -> dict:
+def rows_layout(n_rows: int, row_px: int = ROW_PX) -> dict:
+    """Return the vertical axis, height and margin of a figure with rows, for `base_figure`.
+
+    >>> rows_layout(3)["yaxis"]["visible"]
+    False
+    """
     above = (row_px - 12) / row_px  # from the middle of the first bar to the top of its label
     yaxis = {"visible": False, "range": [n_rows - 1 + 14 / row_px, -above], "fixedrange": True, "title": {"text": ""}}
     return {"yaxis": yaxis, "height": round(MARGIN["b"] + 74 + row_px * (n_rows - 1 + above) + 14), "margin": {"l": 14}}
@@ -251,11 +256,16 @@ def _rows_layout(n_rows: int, row_px: int = ROW_PX) -> dict:
 
 def _two_lines(name: str, text: str, row: int, role: str) -> dict:
     """Return a name and under it its value, over the bar of a row."""
-    label = _label(f'{name}<br><span style="color:{ink(role)}">{text}</span>', row)
+    label = row_label(f'{name}<br><span style="color:{ink(role)}">{text}</span>', row)
     return label | {"yshift": 10, "yanchor": "bottom", "align": "left"}
 
 
-def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str], row_px: int = TALL_PX) -> dict:
+def row_bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str], row_px: int = TALL_PX) -> dict:
+    """Return a trace of one bar a row, from `base` on; hovering says its text.
+
+    >>> row_bars([1, 2], base=0, colours=["#000000"] * 2, texts=["a", "b"])["base"]
+    [0, 0]
+    """
     return {
         "type": "bar",
         "orientation": "h",
@@ -270,11 +280,21 @@ def _bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str], row_px
     }
 
 
-def _label(text: str, row: int) -> dict:
+def row_label(text: str, row: int) -> dict:
+    """Return the name over the bar of a row.
+
+    >>> row_label("NVLink", 2)["y"]
+    2
+    """
     return note(text, x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=20)
 
 
-def _value(text: str, x: float, row: int, colour: str) -> dict:
+def row_value(text: str, x: float, row: int, colour: str) -> dict:
+    """Return the value at the end of the bar of a row; `x` as the axis counts.
+
+    >>> row_value("450 GB/s", 450, 0, "#000000")["xanchor"]
+    'left'
+    """
     return note(text, x=float(x), xref="x", xanchor="left", y=row, yref="y", xshift=6, color=colour)
 
 

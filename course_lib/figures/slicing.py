@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes
-from course_lib.figures.base import base_figure, blank_axis, describe, linear_axis, note, points
+from course_lib.figures.base import base_figure, blank_axis, describe, limit_line, linear_axis, note, points
+from course_lib.figures.degrees import stack_labels
 from course_lib.figures.theme import color, faded, ink, theme
 
 GB = 1e9
@@ -219,21 +220,11 @@ def memory_per_gpu(
         key.append(name)
         base = base + v
     top = float(max(total.max(), capacity_B)) / GB * 1.16
-    labels = [
-        note(f"<b>{say_bytes(float(b))}</b>", x=float(i), y=float(b) / GB, xref="x", yref="y", yshift=11)
-        for i, b in enumerate(total)
-    ]
-    labels.append(
-        note(
-            _("{gpu}: {size}").format(gpu=gpu, size=say_bytes(capacity_B)),
-            role="limit",
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=capacity_B / GB,
-            yref="y",
-            yshift=11 if fits.size == 0 or total[-1] < 0.8 * capacity_B else 30,
-        )
+    labels = stack_labels(
+        total,
+        capacity_B,
+        _("{gpu}: {size}").format(gpu=gpu, size=say_bytes(capacity_B)),
+        yshift=11 if fits.size == 0 or total[-1] < 0.8 * capacity_B else 30,
     )
     marks = (_("solid: {name}"), _("pale: {name}"), _("hatched: {name}"), _("dotted: {name}"))
     shown = "<br>".join(m.format(name=name) for m, name in reversed(list(zip(marks, key))))
@@ -262,15 +253,10 @@ def memory_per_gpu(
         yaxis=linear_axis(_("memory of one GPU (GB)"), 0, top),
         barmode="overlay",
         annotations=labels,
-        shapes=[_level(capacity_B / GB)],
+        shapes=[limit_line(y=capacity_B / GB)],
         meta=describe(
             _("What one GPU holds: {list}. It has {size}.").format(list=listed, size=say_bytes(capacity_B)),
             [_("GPUs"), *key, _("together")],
             rows,
         ),
     )
-
-
-def _level(y: float, yref: str = "y") -> dict:
-    style = {"color": color("limit"), "width": 1.5, "dash": "dash"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": yref, "y0": y, "y1": y, "line": style}

@@ -14,6 +14,7 @@ from course_lib.figures.base import (
     count_axis,
     describe,
     end_labels,
+    limit_line,
     line,
     linear_axis,
     note,
@@ -80,16 +81,6 @@ def bars_over_links(
             yanchor="top",
         )
     )
-    dashed = {
-        "type": "line",
-        "xref": "x",
-        "x0": alone / scale,
-        "x1": alone / scale,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
-    }
     above = (ROW_PX - 8) / ROW_PX
     head = (
         _("{what}: {first} × as fast over {a}, {last} × over {b}")
@@ -109,7 +100,7 @@ def bars_over_links(
         margin={"l": 14},
         barmode="overlay",
         annotations=labels,
-        shapes=[dashed],
+        shapes=[limit_line(x=alone / scale)],
         meta=describe(
             _("One GPU needs {time}. ").format(time=say_time(alone)) + "; ".join(texts) + ".",
             [_("link"), _("computing"), _("communication"), _("together"), _("times as fast")],
@@ -190,16 +181,6 @@ def scaling(
             yshift=4,
         ),
     ]
-    dashed = {
-        "type": "line",
-        "xref": "x",
-        "x0": 10**edge,
-        "x1": 10**edge,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": color("limit"), "width": 1.5, "dash": "dash"},
-    }
     inside = np.flatnonzero(tensor <= per_host)
     if not title and inside.size and inside[-1] + 1 < len(tensor):
         a = int(inside[-1])
@@ -214,7 +195,7 @@ def scaling(
         yaxis=yaxis,
         annotations=notes,
         margin={"r": OUTSIDE},
-        shapes=[dashed],
+        shapes=[limit_line(x=10**edge)],
         meta=describe(
             _("Tokens per second of each GPU over the number of GPUs that share every layer: {list}.").format(
                 list="; ".join(
