@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.comm.engine import count_parts, first_state
+from course_lib.comm.engine import acts, carry, count_parts, first_state
 from course_lib.comm.meaning import owner, wanted
 from course_lib.comm.proof import prove
 from course_lib.comm.schedule import Schedule
@@ -28,14 +28,15 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How many mutants were tried, and those that a proof does not tell from the schedule.
+    """How many mutants were tried, the survivors that a proof does not catch, and those that `equivalents` lists.
 
-    A survivor's final state equals the promise in every slot, so it is a correct schedule of its own: leaving that
-    transfer out (or flipping it) is proved to change nothing that counts.
+    A survivor ends with the promise kept although it moved other data: the schedule has a transfer to spare. An equivalent
+    mutant moves the same data as the schedule, whatever the input; there is nothing to catch.
     """
 
     tried: int
     survivors: tuple[Mutant, ...]
+    equivalent: tuple[Mutant, ...] = ()
 
 
 def mutate(schedule: Schedule, mutant: Mutant) -> Schedule:
@@ -66,7 +67,7 @@ def mutate(schedule: Schedule, mutant: Mutant) -> Schedule:
 
 
 def try_mutants(schedule: Schedule) -> Verdict:
-    """Drop and flip every chunk move of a proved schedule, one at a time, and return the survivors.
+    """Drop and flip every chunk move of a proved schedule, one at a time, and return those that are not caught.
 
     Chunks never mix, so each is followed on its own, all its mutants side by side: 72 ranks take about a second.
 
@@ -74,9 +75,10 @@ def try_mutants(schedule: Schedule) -> Verdict:
 
     >>> from course_lib.comm import ring, innetwork
     >>> try_mutants(ring.all_reduce(5))
-    Verdict(tried=80, survivors=())
-    >>> len(try_mutants(innetwork.nvls_all_reduce(4, pipeline=1)).survivors)
-    8
+    Verdict(tried=80, survivors=(), equivalent=())
+    >>> verdict = try_mutants(innetwork.nvls_all_reduce(4, pipeline=1))
+    >>> len(verdict.survivors), len(verdict.equivalent)
+    (0, 8)
 
     (In the last one every owner is sent the sum it has already, and stores into an empty switch: adding there is copying.)
     """
@@ -95,7 +97,7 @@ def try_mutants(schedule: Schedule) -> Verdict:
     whose = owner(schedule.op, schedule.n_ranks, schedule.chunks, schedule.root)
     want = wanted(schedule.op, schedule.n_ranks, schedule.chunks, schedule.root)
     order = np.lexsort((time, chunk))
-    survivors = []
+    lived_on = []
     for rows in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
         c = int(chunk[rows[0]])
         lived = _one_chunk(
@@ -103,8 +105,42 @@ def try_mutants(schedule: Schedule) -> Verdict:
         )
         for row, kind in lived:
             i, k, _moves = every[time[rows[row]]]
-            survivors.append(Mutant(i, k, int(transfer[rows[row]]), c, kind))
-    return Verdict(2 * src.size, tuple(sorted(survivors)))
+            lived_on.append(Mutant(i, k, int(transfer[rows[row]]), c, kind))
+    same = set(equivalents(schedule))
+    parts = ([m for m in sorted(lived_on) if (m in same) == listed] for listed in (False, True))
+    return Verdict(2 * src.size, *map(tuple, parts))
+
+
+def equivalents(schedule: Schedule) -> tuple[Mutant, ...]:
+    """Return the mutants that do what the schedule does, for every input, because the slot written ends the same.
+
+    Proved on unit vectors, one slot at a time: a copy that brings what the slot holds already may be left out; where a
+    switch's slot is still zero and one transfer alone writes it, adding is copying. All that follows reads the same slots.
+
+    Errors: ScheduleError for a schedule that cannot be carried out.
+
+    >>> from course_lib.comm import innetwork, ring
+    >>> equivalents(ring.all_reduce(8))
+    ()
+    >>> [(m.kind, m.step) for m in equivalents(innetwork.sharp_all_reduce(3, radix=2, pipeline=1))]
+    [('flip', 0)]
+    """
+    state, found = first_state(schedule), []
+    filled = np.zeros(len(state), dtype=bool)
+    for act in acts(schedule, filled):
+        old, had = state[act.write], filled[act.write]
+        nothing = ~state[act.read].any(axis=1)
+        carry(state, act, count_parts)
+        moves = act.moves
+        spare = had & np.where(moves.reduce, nothing, (old == state[act.write]).all(axis=1))
+        _slot, which, writers = np.unique(act.write, return_inverse=True, return_counts=True)
+        first = (moves.dst >= schedule.n_ranks) & ~old.any(axis=1) & (writers[which] == 1)
+        for kind, same in (("drop", spare), ("flip", first)):
+            found += [
+                Mutant(act.step, act.repeat, int(moves.transfer[m]), int(moves.chunk[m]), kind)
+                for m in np.flatnonzero(same)
+            ]
+    return tuple(sorted(found))
 
 
 def _one_chunk(
