@@ -12,18 +12,18 @@ from course_lib.machine.diagnose import diagnose
 
 HELP = "read what a machine printed (topology, nccl-tests, copies, links) and judge it"
 
-_KEYS = """JSON keys: status (healthy, finding, cannot tell), exit_status, headline, findings [code, text],
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _(
+        """JSON keys: status (healthy, finding, cannot tell), exit_status, headline, findings [code, text],
 causes [code, text, because, test] (the likeliest first), sweeps [op, n_ranks, n_hosts, system, candidates, status,
 plateau_Bps, peak_Bps, rising, wire_Bps, fit {latency_s, bandwidth_Bps}, algorithm {name, because}, bounds
 {name: bus bandwidth}, arithmetic, notes, rows [message_B, time_s, algbw_Bps, busbw_Bps, expected_time_s,
 expected_busbw_Bps, ratio, regime, dip]], fabric {shape, n_gpus, links [from, to, kind, bandwidth_Bps, parallel]},
 notes, saw, paste, damaged, unknown. Unknown is null. Exit status: 0 healthy, 1 a finding, 2 cannot tell."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _(_KEYS)
+    )
     parser.add_argument(
         "files",
         nargs="+",

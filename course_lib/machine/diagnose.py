@@ -6,13 +6,14 @@ from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.comm.meaning import canonical_op
 from course_lib.fabric.rates import pcie_Bps
-from course_lib.machine import judgenccl, judgetools
+from course_lib.machine import judgecopies, judgenccl, judgetools
 from course_lib.machine.fabricof import PCIE_GENERATION, Fabric, fabric
 from course_lib.machine.gpunames import link_Bps as rate_of
 from course_lib.machine.gpunames import model_of
 from course_lib.machine.judge import judge
 from course_lib.machine.recognise import Reading, anything, read
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Cause, Finding, Report, Suspected, Sweep
+from course_lib.machine.say import sweep_line, word
 from course_lib.machine.systems import candidates
 from course_lib.timing.system import System, load
 
@@ -83,9 +84,9 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
         if reading.nvlink is not None:
             _take(judgetools.link_states(reading.nvlink), findings, causes, notes, enough)
         if reading.p2p is not None:
-            _take(judgetools.peers(reading.p2p, link), findings, causes, notes, enough)
+            _take(judgecopies.peers(reading.p2p, link), findings, causes, notes, enough)
         if reading.nvbandwidth is not None:
-            _take(judgetools.bandwidths(reading.nvbandwidth, link, _slot_Bps(gpu)), findings, causes, notes, enough)
+            _take(judgecopies.bandwidths(reading.nvbandwidth, link, _slot_Bps(gpu)), findings, causes, notes, enough)
     log = _together([r.nccl for r in readings if r.nccl is not None])
     trouble = False
     if log is not None:
@@ -163,7 +164,7 @@ def _inventory(readings: list[Reading]):
             saw.append(head + reading.refused.saw)
             paste.append(reading.refused.paste)
         if reading.kinds:
-            saw.append(head + ", ".join(_(kind) for kind in reading.kinds))
+            saw.append(head + ", ".join(word(kind) for kind in reading.kinds))
         if reading.permission and reading.refused is None:
             saw.append(head + _("a table of peer permission: OK means permitted, not fast"))
         for record in (reading.topo, reading.nccl, reading.nvbandwidth, reading.p2p, reading.nvlink):
@@ -303,8 +304,6 @@ def _compare(sweeps, host_Bps, place) -> list[str]:
 
 
 def _headline(status, findings, sweeps, saw, readings, notes, damaged) -> str:
-    from course_lib.machine.say import sweep_line
-
     if findings:
         return findings[0].text
     best = [sweep for sweep in sweeps if sweep.plateau_Bps or sweep.peak_Bps]

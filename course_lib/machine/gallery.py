@@ -1,4 +1,4 @@
-"""Gallery: what `interconnect diagnose` says about every example in a folder, as a page; `python -m course_lib.machine.gallery`."""
+"""Gallery: a page of what `interconnect diagnose` says about every example (`python -m course_lib.machine.gallery`)."""
 
 import csv
 import shlex

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
@@ -47,36 +48,89 @@ def anything() -> str:
     )
 
 
-# What else people have at hand: (pattern, what it is, what to paste instead).
-_OTHERS = (
-    (r"ROCm System Management|(?:Link Type|Weight|Hops) between two GPUs|\bXGMI\b", "the topology of AMD's rocm-smi",
-     "For AMD GPUs run rccl-tests and paste its table; the matrix reader knows `nvidia-smi topo -m` only."),
-    (r"\b(?:ACCESS|WEIGHT|LINK TYPE|HOPS) TABLE:|\bamd-smi\b", "a table of AMD's amd-smi",
-     "For AMD GPUs run rccl-tests and paste its table; the matrix reader knows `nvidia-smi topo -m` only."),
-    (r"\bNPU\d+\b.*\b(?:HCCS|HCCS_SW|PIX|SYS)\b|\bHCCS\b", "a topology of another vendor's accelerators", ""),
-    (r"\bGPU \d+/\d+\b|\bXL\d{1,2}\b|xpu-smi", "a topology of Intel's xpu-smi", ""),
-    (r"-i must be used with|-p2p|Invalid combination of input arguments", "an error message of nvidia-smi about its options",
-     "Run `nvidia-smi topo -m` without further options and paste its matrix."),
-    (r"P2P is supported: (?:true|false)|Access to system memory supported", "link capabilities (`nvidia-smi nvlink -c`)",
-     "Run `nvidia-smi nvlink -s`, which prints the state and rate of every link."),
-    (r"Link \d+: (?:Replay|Recovery|CRC|Tx|Rx|Data)|Link \d+: Remote Device",
-     "counters or neighbours of links (`nvidia-smi nvlink -e`, `-R`)",
-     "Run `nvidia-smi nvlink -s`, which prints the state and rate of every link."),
-    (r"\| NVIDIA-SMI \d|\bFan\s+Temp\s+Perf\b", "the summary table of nvidia-smi",
-     "Run `nvidia-smi topo -m` and paste its matrix; the summary says nothing about links."),
-    (r"#bytes\s+#iterations\s+BW peak|RDMA_Write BW Test|Send BW Test", "a perftest run (ib_write_bw)",
-     "Paste a run of nccl-tests across the hosts; give the card's rate with --network."),
-    (r"# OSU MPI|OSU Micro", "an OSU micro-benchmark", "Paste a run of nccl-tests."),
-    (r"\biperf\b|Mbits/sec|Gbits/sec", "an iperf run", "Paste a run of nccl-tests across the hosts."),
-    (r"RocmBandwidthTest|TransferBench", "a bandwidth test of AMD GPUs", "Paste a run of rccl-tests."),
-    (r"USAGE: \w+_perf|\[-b,--minbytes", "the help text of nccl-tests", "Paste the table of a run."),
-    (r"\bPermission denied\b|command not found|No such file", "an error message of the shell",
-     "The command did not run; paste its output once it does."),
-)  # fmt: skip
-_OTHERS = tuple((re.compile(p), saw, paste) for p, saw, paste in _OTHERS)
+@cache
+def _others() -> tuple[tuple[re.Pattern, str, str], ...]:
+    """Return what else people have at hand: (pattern, what it is, what to paste instead)."""
+    amd = _("For AMD GPUs run rccl-tests and paste its table; the matrix reader knows `nvidia-smi topo -m` only.")
+    links = _("Run `nvidia-smi nvlink -s`, which prints the state and rate of every link.")
+    found = (
+        (
+            r"ROCm System Management|(?:Link Type|Weight|Hops) between two GPUs|\bXGMI\b",
+            _("the topology of AMD's rocm-smi"),
+            amd,
+        ),
+        (
+            r"\b(?:ACCESS|WEIGHT|LINK TYPE|HOPS) TABLE:|\bamd-smi\b",
+            _("a table of AMD's amd-smi"),
+            amd,
+        ),
+        (
+            r"\bNPU\d+\b.*\b(?:HCCS|HCCS_SW|PIX|SYS)\b|\bHCCS\b",
+            _("a topology of another vendor's accelerators"),
+            anything(),
+        ),
+        (
+            r"\bGPU \d+/\d+\b|\bXL\d{1,2}\b|xpu-smi",
+            _("a topology of Intel's xpu-smi"),
+            anything(),
+        ),
+        (
+            r"-i must be used with|-p2p|Invalid combination of input arguments",
+            _("an error message of nvidia-smi about its options"),
+            _("Run `nvidia-smi topo -m` without further options and paste its matrix."),
+        ),
+        (
+            r"P2P is supported: (?:true|false)|Access to system memory supported",
+            _("link capabilities (`nvidia-smi nvlink -c`)"),
+            links,
+        ),
+        (
+            r"Link \d+: (?:Replay|Recovery|CRC|Tx|Rx|Data)|Link \d+: Remote Device",
+            _("counters or neighbours of links (`nvidia-smi nvlink -e`, `-R`)"),
+            links,
+        ),
+        (
+            r"\| NVIDIA-SMI \d|\bFan\s+Temp\s+Perf\b",
+            _("the summary table of nvidia-smi"),
+            _("Run `nvidia-smi topo -m` and paste its matrix; the summary says nothing about links."),
+        ),
+        (
+            r"#bytes\s+#iterations\s+BW peak|RDMA_Write BW Test|Send BW Test",
+            _("a perftest run (ib_write_bw)"),
+            _("Paste a run of nccl-tests across the hosts; give the card's rate with --network."),
+        ),
+        (
+            r"# OSU MPI|OSU Micro",
+            _("an OSU micro-benchmark"),
+            _("Paste a run of nccl-tests."),
+        ),
+        (
+            r"\biperf\b|Mbits/sec|Gbits/sec",
+            _("an iperf run"),
+            _("Paste a run of nccl-tests across the hosts."),
+        ),
+        (
+            r"RocmBandwidthTest|TransferBench",
+            _("a bandwidth test of AMD GPUs"),
+            _("Paste a run of rccl-tests."),
+        ),
+        (
+            r"USAGE: \w+_perf|\[-b,--minbytes",
+            _("the help text of nccl-tests"),
+            _("Paste the table of a run."),
+        ),
+        (
+            r"\bPermission denied\b|command not found|No such file",
+            _("an error message of the shell"),
+            _("The command did not run; paste its output once it does."),
+        ),
+    )
+    return tuple((re.compile(pattern), saw, paste) for pattern, saw, paste in found)
+
+
 _OTHER_GATE = re.compile(
-    r"Link \d+: [RCTD]|ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb|supported|NVIDIA-SMI|Fan "
-    r"|#bytes|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
+    r"Link \d+: [RCTD]|ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb"
+    r"|supported|NVIDIA-SMI|Fan |#bytes|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
 )
 _HTML = re.compile(r"<(?:!doctype html|html|head|body|script|meta|div|title)\b", re.IGNORECASE)
 
@@ -100,7 +154,7 @@ class _All:
         self.peer.feed(line)
         self.links.feed(line)
         if self.other is None and _OTHER_GATE.search(line.text):
-            self.other = next((k for k, (p, _s, _p) in enumerate(_OTHERS) if p.search(line.text)), None)
+            self.other = next((k for k, (p, _s, _p) in enumerate(_others()) if p.search(line.text)), None)
 
 
 def read(source, name: str = "") -> Reading:
@@ -207,8 +261,8 @@ def _reading(name: str, readers: _All, n: int) -> Reading:
             _("Run `nvidia-smi topo -m` and paste its matrix as well."),
         )
     elif readers.other is not None and not useful and not kinds:
-        _pattern, saw, paste = _OTHERS[readers.other]
-        refused = Refused(_(saw), _(paste) if paste else anything())
+        _pattern, saw, paste = _others()[readers.other]
+        refused = Refused(saw, paste)
     elif foreign and not useful:
         saw = _("a matrix of GPUs whose words are not those of `nvidia-smi topo -m` (another vendor's tool?)")
         refused = Refused(saw, anything())

@@ -11,6 +11,31 @@ from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report, Sw
 MOST_ROWS = 12
 
 
+def word(code: str) -> str:
+    """Return a stable word (a regime, an algorithm, a kind of text) in the reader's language; others as they are.
+
+    >>> word("in-network")
+    'in-network'
+    """
+    known = {
+        "latency": _("latency"),
+        "mixed": _("mixed"),
+        "bandwidth": _("bandwidth"),
+        "ring": _("ring"),
+        "tree": _("tree"),
+        "direct": _("direct"),
+        "in-network": _("in-network"),
+        "in-network or tree": _("in-network or tree"),
+        "staged through the host": _("staged through the host"),
+        "sockets": _("sockets"),
+        "unknown": _("unknown"),
+        "topology matrix": _("topology matrix"),
+        "nvlink status": _("nvlink status"),
+        "log": _("log"),
+    }
+    return known.get(code, code)
+
+
 def sweep_line(sweep: Sweep) -> str:
     """Return one line about a sweep: its plateau (or peak), and the share of what is expected."""
     hosts = _(", {n} hosts").format(n=sweep.n_hosts) if sweep.n_hosts and sweep.n_hosts > 1 else ""
@@ -21,9 +46,9 @@ def sweep_line(sweep: Sweep) -> str:
         text = _("no single bandwidth: it collapses at {sizes}; peak {peak}")
         sizes = ", ".join(say_bytes(sweep.message_B[k]) for k in sweep.dips[:6])
         return head + text.format(sizes=sizes, peak=say_rate(sweep.peak_Bps))
-    word = _("plateau, still rising") if sweep.rising else _("plateau")
+    end = _("plateau, still rising") if sweep.rising else _("plateau")
     text = head + _("bus bandwidth {best} ({word}), peak {peak}").format(
-        best=say_rate(sweep.plateau_Bps), word=word, peak=say_rate(sweep.peak_Bps)
+        best=say_rate(sweep.plateau_Bps), word=end, peak=say_rate(sweep.peak_Bps)
     )
     if sweep.ratio is not None:
         large = sweep.message_B >= max(1 << 20, sweep.message_B[-1] / 4)
@@ -35,8 +60,8 @@ def sweep_line(sweep: Sweep) -> str:
 
 def in_words(report: Report) -> str:
     """Return the report as text: verdict, findings, causes with their tests, tables, damage, what is unknown."""
-    words = {HEALTHY: _("HEALTHY"), FINDING: _("FINDING"), CANNOT_TELL: _("CANNOT TELL")}
-    lines = [f"{words[report.status]}: {report.headline}", ""]
+    verdicts = {HEALTHY: _("HEALTHY"), FINDING: _("FINDING"), CANNOT_TELL: _("CANNOT TELL")}
+    lines = [f"{verdicts[report.status]}: {report.headline}", ""]
     if report.saw:
         lines += [_("Read: {what}").format(what="; ".join(report.saw)), ""]
     if len(report.findings) > 1:
@@ -76,7 +101,7 @@ def _table(sweep: Sweep) -> list[str]:
         else:
             row += f" {'–':>12} {'–':>7}"
         lines.append(
-            row + f"  {_(sweep.regime[k]) if sweep.regime[k] else '–'}" + (_("  ← dip") if k in sweep.dips else "")
+            row + f"  {word(sweep.regime[k]) if sweep.regime[k] else '–'}" + (_("  ← dip") if k in sweep.dips else "")
         )
     if sweep.fit is not None:
         text = _("  fitted: α = {alpha}, β = {beta} (algorithm bandwidth), half of it at {half}")
@@ -88,7 +113,7 @@ def _table(sweep: Sweep) -> list[str]:
             )
         )
     lines.append(
-        _("  algorithm suspected: {name} ({why})").format(name=_(sweep.algorithm.name), why=sweep.algorithm.because)
+        _("  algorithm suspected: {name} ({why})").format(name=word(sweep.algorithm.name), why=sweep.algorithm.because)
     )
     return [*lines, *(f"  {text}" for text in sweep.arithmetic), *(f"  {text}" for text in sweep.notes if text)]
 
