@@ -143,7 +143,7 @@ def log_entry(report: Report) -> str:
     decision = (
         _("Goes on: all {n} gates are met.").format(n=len(report.verdicts))
         if report.passes
-        else _("Stopped: {k} of {n} gates are not met.").format(k=len(stopped), n=len(report.verdicts))
+        else _("Stopped: {k} of {n} gates not met.").format(k=len(stopped), n=len(report.verdicts))
     )
     lines += [f"**{_('Decision')}.** {decision} ({report.targets.title})", ""]
     lines += [f"- {_(v.state)}: {v.sentence}" for v in report.verdicts]
