@@ -225,3 +225,20 @@ def test_memory_stays_small_in_a_long_log(tmp_path):
     assert len(log.rows) == 300
     assert peak < 4e6  # the file has 2.5 MB, rows take the most
     assert np.isfinite(peak)
+
+
+def test_a_cell_lost_before_the_x_moves_no_card():
+    text = "\tGPU0\tGPU1\tmlx5_0\tmlx5_1\nGPU0\t X \tNV4\tPIX\tSYS\nGPU1\t X \tSYS\tPIX\n"
+    made = topo.read(text)
+    assert made.to_nics[1] == ("", "")
+    assert made.to_nics[0] == ("PIX", "SYS")
+    assert made.links[1][0] == "NV4"
+
+
+def test_the_environment_is_dropped_while_parsing():
+    from course_lib.machine.jsonresults import parse
+
+    assert parse('{"env": ["A=b"], "args": ["c"], "results": [], "config": {"env": "d"}}')[0] == {
+        "results": [],
+        "config": {},
+    }
