@@ -191,3 +191,37 @@ def test_what_was_repaired_is_said(course):
         "old: The cell of 00.q3 was made by a newer version of nbgrader (99)",
     ):
         assert sentence in said
+
+
+def test_the_runner_gives_every_honest_hand_in_the_same_marks_in_the_same_gradebook(course, tmp_path):
+    from course_lib.grading import sandbox
+    from course_lib.grading.runner import Options, grade
+
+    if sandbox.available():
+        pytest.skip(sandbox.available())
+    shutil.copy(course[0] / "grading" / "gradebook.db", tmp_path)
+    outcome = grade(course[0] / "grading" / "submitted", Options(to=tmp_path))
+    states = {row["student"]: row["state"] for row in outcome.rows}
+    assert {name for name, state in states.items() if state != "marked"} == {"a-broken", "b-r"}
+    for student in (
+        "alice",
+        "bob",
+        "stub",
+        "twice",
+        "deleted",
+        "bare",
+        "forged",
+        "old",
+        "kernel",
+        "keyboard",
+        "liar",
+        "Zoë-李",
+    ):
+        mine = next(row["questions"] for row in outcome.rows if row["student"] == student)
+        assert {name.replace(".", "-"): mark for name, mark in mine.items()} == marks(course[0], student), student
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
+        scores = {one.student.id: one.score for one in gradebook.assignment_submissions("00_start_here")}
+    assert scores["alice"] == 10.0
+    assert (scores["patched"], scores["c-dies"]) == (6.0, 5.0)  # what plain nbgrader cannot prove, or gives up
