@@ -138,24 +138,25 @@ def gradient_values(gradient: object) -> np.ndarray:
     >>> gradient_values([1.0, float("nan"), float("inf")])
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: The gradient has 2 values that are not finite (the first, nan, at position 1). \
+    course_lib.base.errors.CourseError: Not finite in the gradient: 2 of 3 values (the first, nan, at position 1). \
 A codec would spread or hide them: skip this step, or lower the loss scale, and find the cause.
     """
     values = numbers_in("gradient", gradient).ravel()
-    with np.errstate(invalid="ignore"):
-        bad = ~(np.abs(values) <= np.finfo(np.float32).max)
+    infinite = ~np.isfinite(values)
+    bad = infinite if infinite.any() else np.abs(values) > np.finfo(np.float32).max
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
-        raise CourseError(
-            (
-                _(
-                    "The gradient has {count} values that are not finite (the first, {value}, at position {first}). A "
-                    "codec would spread or hide them: skip this step, or lower the loss scale, and find the cause."
-                )
-                if not np.isfinite(values).all()
-                else _("The gradient has {count} values too large for FP32 (the first, {value}, at position {first}).")
-            ).format(count=int(bad.sum()), value=f"{values[first]:g}", first=first)
+        text = (
+            _(
+                "Not finite in the gradient: {count} of {all} values (the first, {value}, at position {first}). A "
+                "codec would spread or hide them: skip this step, or lower the loss scale, and find the cause."
+            )
+            if infinite.any()
+            else _(
+                "Too large for FP32 in the gradient: {count} of {all} values (the first, {value}, at position {first})."
+            )
         )
+        raise CourseError(text.format(count=int(bad.sum()), all=values.size, value=f"{values[first]:g}", first=first))
     return values
 
 
@@ -227,7 +228,7 @@ def _parts(codec: Codec, values: np.ndarray, shape: tuple[int, ...], step: int, 
         return {"signs": np.packbits(values >= 0), "scales": scales}
     if len(shape) != 2:
         raise CourseError(
-            _("A low-rank codec needs a matrix; this gradient has {count} axes.").format(count=len(shape))
+            _("A low-rank codec needs a matrix, two axes; axes of this gradient: {count}.").format(count=len(shape))
         )
     matrix = values.reshape(shape)
     left = orthonormal(matrix @ first_factor(codec, shape))

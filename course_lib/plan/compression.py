@@ -153,7 +153,7 @@ def train(
             break
         mean = results[0].mean
         if not np.isfinite(mean).all():
-            stopped = _("Step {step}: {count} sums overflowed on the way.").format(
+            stopped = _("Step {step}: sums that overflowed on the way: {count}.").format(
                 step=step, count=int((~np.isfinite(mean)).sum())
             )
             break

@@ -218,7 +218,9 @@ def _finite_sums(summed: np.ndarray) -> np.ndarray:
     sums = np.asarray(summed, dtype=np.float64)
     if not np.isfinite(sums).all():
         raise CourseError(
-            _("{count} sums of the low-rank factors overflowed in FP32.").format(count=int((~np.isfinite(sums)).sum()))
+            _("Sums of the low-rank factors that overflowed in FP32: {count}.").format(
+                count=int((~np.isfinite(sums)).sum())
+            )
         )
     return sums
 

@@ -128,7 +128,7 @@ def test_a_gradient_that_is_not_finite_ends_the_run_with_step_and_place(codec, h
 
 def test_a_sum_that_overflows_on_the_way_ends_the_run_and_is_counted():
     run = train(Dense("fp16"), steps=6, disturb=put(1e6))
-    assert run.stopped == "Step 3: 1 sums overflowed on the way."
+    assert run.stopped == "Step 3: sums that overflowed on the way: 1."
     shared = train(Dense("fp16"), steps=6, n_ranks=4, disturb=lambda s, g: np.full_like(g, 3e4))
     assert "overflowed" in shared.stopped  # each fits, their sum does not
 
