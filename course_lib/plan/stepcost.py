@@ -111,7 +111,8 @@ def price(
 ) -> Priced:
     """Return the terms of the step of every plan. Plans have to be legal (`plan.plans`), the system large enough.
 
-    `early` is for the first kernels of fused attention, `plain` for PyTorch without those of Megatron. `kept` and `ask` may be given by whoever prices the same plans again.
+    `early` is for the first kernels of fused attention, `plain` for PyTorch without those of Megatron. `kept` and `ask`
+    may be given by whoever prices the same plans again.
 
     >>> from course_lib.plan.efficiency import chip, constants
     >>> from course_lib.plan.plans import one

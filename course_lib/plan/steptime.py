@@ -233,7 +233,9 @@ def does_not_fit(
 ) -> str:
     """Return the sentence for a plan that needs too much memory: the term that needs most, and the nearest plans that fit."""
     largest = max(memory, key=memory.get)
-    text = _("This plan needs {need} on the fullest GPU, and {gpu} has {has}: {part} alone take {part_B}.").format(
+    text = _(
+        "This plan needs {need} on the fullest GPU, and {gpu} has {has}. The largest part: {part}, {part_B}."
+    ).format(
         need=say_bytes(sum(memory.values())),
         gpu=processor.name,
         has=say_bytes(processor.hbm_B),

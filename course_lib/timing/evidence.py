@@ -137,6 +137,9 @@ def report(with_left_out: bool = True) -> str:
         "Error is |ln(predicted / measured)|: 0.10 is about 10 %, 0.30 about 35 %. A signed number is ln(predicted / measured): "
         "minus means that the machine was slower than predicted.",
         "",
+        "This page is about collectives. Training steps, with their median error on held-out models and systems and the misses, are in "
+        "[accuracy_training.md](accuracy_training.md); layers of experts and serving are in [accuracy_experts.md](accuracy_experts.md).",
+        "",
         f"{len(found)} published sweeps with {sum(len(x.residual) for x in found)} points are carried in `course_lib/timing/data`, "
         "each with its source. " + " ".join((sweeps.__doc__ or "").split("\n\n")[1].split()),
         "",

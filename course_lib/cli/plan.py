@@ -1,0 +1,121 @@
+"""`interconnect plan`: search all legal plans of a model on a system; print the best and the frontier, or JSON."""
+
+import argparse
+import json
+import sys
+import time
+
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+from course_lib.cli.train_step import add_model_arguments, count, gigabytes, list_models, shape_of
+from course_lib.plan.search import Found, nothing_fits, search
+
+HELP = "search all legal training plans: the quickest, and the frontier of time, memory and GPUs"
+BAR = 30
+AFTER_S = 1.0  # a search that takes longer shows how far it is
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `interconnect plan`."""
+    add_model_arguments(parser)
+    parser.add_argument("--gpus", nargs="+", metavar="N", help=_("GPUs of the job; several numbers are fine"))
+    parser.add_argument("--max-tp", metavar="N", help=_("most tensor-parallel ranks"))
+    parser.add_argument("--cp", nargs="+", default=["1"], metavar="N", help=_("context-parallel ranks to try"))
+    parser.add_argument("--top", default="10", metavar="N", help=_("lines of the table"))
+
+
+class Bar:
+    """A bar on a terminal's error stream, from the second on that a search takes."""
+
+    def __init__(self, stream=None):
+        """Start the clock."""
+        self.stream, self.start, self.shown = sys.stderr if stream is None else stream, time.monotonic(), False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw `done` of `total` plans."""
+        if time.monotonic() - self.start < AFTER_S:
+            return
+        self.shown = True
+        full = BAR * done // max(total, 1)
+        bar = "█" * full + "·" * (BAR - full)
+        self.stream.write("\r" + _("{bar} {done:,} of {total:,} plans").format(bar=bar, done=done, total=total))
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the line, if there is one."""
+        if self.shown:
+            self.stream.write("\n")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what the search finds; status 0, or 1 where no plan fits."""
+    if args.list_models:
+        return list_models(args.json)
+    missing = [flag for flag in ("system", "gpus", "global_batch") if getattr(args, flag) is None]
+    if missing:
+        raise CourseError(_("Missing: {what}.").format(what=", ".join("--" + m.replace("_", "-") for m in missing)))
+    shape = shape_of(args)
+    bar = Bar()
+    gpus = [count("--gpus", n) for text in args.gpus for n in text.split(",") if n.strip()]
+    found = search(
+        shape,
+        args.system,
+        gpus if len(gpus) != 1 else gpus[0],
+        global_batch=count("--global-batch", args.global_batch),
+        seq=count("--sequence-length", args.sequence_length),
+        precision=args.precision,
+        progress=bar,
+        max_tensor=count("--max-tp", args.max_tp),
+        contexts=[count("--cp", n) for text in args.cp for n in text.split(",")],
+        order=args.order,
+        attention=args.attention,
+        software=args.software or "megatron",
+        gpu=args.gpu,
+    )
+    bar.close()
+    if args.json:
+        json.dump(as_json(found), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write(in_words(found, count("--top", args.top)))
+    return 0 if found.n_fit else 1
+
+
+def as_json(found: Found) -> dict:
+    """Return a search as plain data: counts, the best plan, the frontier.
+
+    >>> sorted(as_json(search("llama3-8b", "dgx-h100", 8, global_batch=16)))
+    ['best', 'frontier', 'n_fit', 'n_plans']
+    """
+    frontier = [found.row(int(i)) for i in found.frontier]
+    return {"n_plans": found.n_plans, "n_fit": found.n_fit, "best": found.best, "frontier": frontier}
+
+
+def _line(row: dict) -> str:
+    return (
+        f"{row['gpus']:>7} {row['step_s']:>7.2f} s {row['mfu']:>6.1%} {gigabytes(row['memory_B']):>10}"
+        f"  {row['tensor']:>3} {row['pipeline']:>3} {row['data']:>5} {row['context']:>3} {row['expert']:>4}"
+        f" {row['micro_batch']:>5} {row['interleave']:>3} {row['recompute']:>9} {row['zero']:>4}"
+    )
+
+
+def in_words(found: Found, top: int) -> str:
+    """Return a search as text: the quickest plans, then those that need less memory or fewer GPUs.
+
+    >>> in_words(search("llama3-8b", "dgx-h100", 8, global_batch=16), 3).count("selective") >= 0
+    True
+    """
+    lines = [
+        _("{model} on {system}: {n:,} legal plans, {fit:,} fit.").format(
+            model=found.model, system=found.system, n=found.n_plans, fit=found.n_fit
+        )
+    ]
+    if not found.n_fit:
+        return lines[0] + " " + nothing_fits(found) + "\n"
+    head = f"{_('GPUs'):>7} {_('step'):>9} {_('MFU'):>6} {_('memory'):>10}   tp  pp    dp  cp   ep micro int recompute zero"
+    lines += ["", _("The quickest:"), head]
+    lines += [_line(found.row(i)) for i in range(min(top, found.n_fit))]
+    lines += ["", _("The frontier: nothing else is quicker with as little memory and as few GPUs."), head]
+    chosen = found.frontier if len(found.frontier) <= top else found.frontier[:: -(-len(found.frontier) // max(top, 1))]
+    lines += [_line(found.row(int(i))) for i in chosen]
+    return "\n".join(lines) + "\n"
