@@ -64,7 +64,7 @@ def test_nan_infinite_and_too_large_values_are_named_with_their_place(name, valu
         encode(codec(name), gradient)
     assert "position 6" in str(refused.value)
     gradient[0, 0] = 1e39  # what is only too large is not called infinite
-    with pytest.raises(CourseError, match="Not finite.*: 1 of 16|Too large.*: 2 of 16"):
+    with pytest.raises(CourseError, match=r"Not finite.*: 1 of 16|Too large.*: 2 of 16"):
         encode(codec(name), gradient)
 
 
