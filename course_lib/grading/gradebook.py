@@ -1,11 +1,9 @@
 """Writes marks into nbgrader's gradebook through its own API, so that Formgrader shows them."""
 
 import contextlib
-import os
 import sqlite3
-import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,13 +28,27 @@ class Book:
     def __init__(self, path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from nbgrader.api import Gradebook
+            from nbgrader import api
 
             path.parent.mkdir(parents=True, exist_ok=True)
-            # nbgrader calls `alembic` by its name, which is only found where the environment is activated.
-            os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
-            self._book = Gradebook(f"sqlite:///{path.absolute()}")
+            # nbgrader starts the command `alembic`, which takes seconds and is only found in an activated environment.
+            command, api.get_alembic_version = api.get_alembic_version, _layout_version
+            try:
+                self._book = api.Gradebook(f"sqlite:///{path.absolute()}")
+            finally:
+                api.get_alembic_version = command
         self._entered: set[str] = set()
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Write all that is booked inside of the `with` in one go: each commit by itself waits for the disk."""
+        session = self._book.db
+        session.commit = session.flush
+        try:
+            yield
+        finally:
+            del session.commit
+            session.commit()
 
     def due(self, exercise: str) -> datetime | None:
         """Return the due date that was set with nbgrader, which keeps it in UTC."""
@@ -91,13 +103,18 @@ class Book:
 
         What could not be marked has no score and is shown as waiting for a person: not a zero that looks earned.
         """
+        from nbgrader.api import MissingEntry
+
         exercise = result["exercise"]
         self.enter(exercise)
         path = repair.release_path(exercise)
         assignment, notebook, book = path.parent.name, path.stem, self._book
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SQLAlchemy about nbgrader's own relationships
-            book.update_or_create_student(result["student"])
+            try:
+                book.find_student(result["student"])
+            except MissingEntry:
+                book.add_student(result["student"])
             when = {"timestamp": submitted.replace(tzinfo=None)} if submitted is not None else {}
             submission = book.update_or_create_submission(assignment, result["student"], **when)
             page = next(page for page in submission.notebooks if page.name == notebook)
@@ -134,6 +151,17 @@ class Book:
 
     def close(self) -> None:
         self._book.close()
+
+
+def _layout_version() -> str:
+    """Return the version of the database's layout, as `alembic heads` prints it."""
+    import nbgrader
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(nbgrader.__file__).parent / "alembic"))
+    return str(ScriptDirectory.from_config(config).get_current_head())
 
 
 def _comment(result: Mapping[str, Any], row: Mapping[str, Any] | None, item: Mapping[str, Any] | None) -> str | None:

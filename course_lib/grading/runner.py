@@ -127,22 +127,21 @@ class _Batch:
         done = len(old)
         try:
             with _stoppable(), contextlib.ExitStack() as stack:
-                results: Iterator[tuple[Job, dict[str, Any]]] = iter(())
+                results: Iterator[list[tuple[Job, dict[str, Any]]]] = iter(())
                 if waiting:  # the workers begin while this process still loads nbgrader
                     workers = pool(self.settings, min(self.options.n_processes, len(waiting)), self.options.scheduler)
                     stack.callback(workers.close)
                     results = _ahead(workers, waiting)
-                for result in old.values():
-                    self._finish(result, fresh=False)
-                    self.outcome.repeated += result["state"] == "marked"
-                for job, result in results:
-                    self._keep(job, result)
-                    done += 1
-                    self.tell(done, len(jobs), job.student)
+                self._keep([], list(old.values()))
+                self.outcome.repeated = sum(result["state"] == "marked" for result in old.values())
+                for some in results:
+                    self._keep(some, [])
+                    for job, _result in some:
+                        done += 1
+                        self.tell(done, len(jobs), job.student)
         except (_Stopped, KeyboardInterrupt):
             self.outcome.stopped = True
-        for one in refused:
-            self._finish(one, fresh=False)
+        self._keep([], refused)
         about = {"sandbox": "bubblewrap" if self.options.walled else "none", "stopped": self.outcome.stopped}
         if not self.options.walled:
             about["warning"] = _("Graded without a sandbox: hand-ins could read and change this machine's files.")
@@ -189,16 +188,24 @@ class _Batch:
 
     # what was done ------------------------------------------------------------------------------------------------
 
-    def _keep(self, job: Job, result: dict[str, Any]) -> None:
-        """Write a fresh result down: files first, then the ledger, then the gradebook."""
-        pages = {name: result.pop(name, None) for name in ("autograded", "feedback")}
-        if not result["exercise"]:
-            result["exercise"] = _meant_by(job.shown)
-        if result["state"] == "marked":
-            self._pages(result, pages)
-        if result["state"] != "failed":  # what failed for a reason of ours is tried again next time
-            self.ledger.mark(job.key, result)
-        self._finish(result, fresh=True)
+    def _keep(self, fresh: Sequence[tuple[Job, dict[str, Any]]], old: Sequence[dict[str, Any]]) -> None:
+        """Write results down: pages first, then the ledger, then the gradebook. Whatever stops this, the next run completes it."""
+        for job, result in fresh:
+            pages = {name: result.pop(name, None) for name in ("autograded", "feedback")}
+            if not result["exercise"]:
+                result["exercise"] = _meant_by(job.shown)
+            if result["state"] == "marked":
+                self._pages(result, pages)
+            if result["state"] != "failed":  # what failed for a reason of ours is tried again next time
+                self.ledger.mark(job.key, result)
+        if fresh:
+            self.ledger.sync()
+        booked: list[str] = []
+        with self.book.together():
+            for result in [*(one for _job, one in fresh), *old]:
+                booked += self._finish(result)
+        for key in booked:
+            self.ledger.book(key)
 
     def _pages(self, result: dict[str, Any], pages: dict[str, str | None]) -> None:
         path = repair.release_path(result["exercise"])
@@ -211,15 +218,16 @@ class _Batch:
             fresh.write_text(pages[kind], encoding="utf-8", newline="\n")
             os.replace(fresh, target)
 
-    def _finish(self, result: dict[str, Any], fresh: bool) -> None:
-        """Bring a result into the gradebook if it is not there yet, and into the rows."""
+    def _finish(self, result: dict[str, Any]) -> list[str]:
+        """Bring a result into the gradebook if it is not there yet, and into the rows; return its key if it was booked."""
+        booked = []
         submitted, assumed = self.times.get(result["shown"], (None, ""))
         taken = 0.0
         if result["state"] == "marked":
             taken = late.penalty(result["points"], submitted, self._due(result["exercise"]), self.options.rule)
-            if fresh or result["key"] not in self.ledger.booked:
+            if result["key"] not in self.ledger.booked:
                 self.book.book(result, submitted, taken)
-                self.ledger.book(result["key"])
+                booked.append(result["key"])
             else:
                 self.book.late(result["exercise"], result["student"], taken, submitted)
         elif result["state"] in ("refused", "failed") and result["exercise"] and not self._marked_otherwise(result):
@@ -229,6 +237,7 @@ class _Batch:
         result = result | {"notes": [*result["notes"], *extra]}
         when = submitted.isoformat(timespec="seconds") if submitted else ""
         self.outcome.rows.append(report.row(result, taken, when))
+        return booked
 
     def _sign(self, result: dict[str, Any]) -> str:
         return autograded.refused(repair.release(result["exercise"]), result["reason"])
@@ -322,8 +331,8 @@ def _rank(one: HandIn, exercise: str) -> tuple:
     return (one.name == path.name, path.parent.name in one.folders, one.modified_s, one.shown)
 
 
-def _ahead(workers: Pool, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield what the workers give, collected by a thread, so that they do not wait for the gradebook."""
+def _ahead(workers: Pool, jobs: Sequence[Job], most: int = 20) -> Iterator[list[tuple[Job, dict[str, Any]]]]:
+    """Yield what the workers have given since, at most `most`; a thread collects it, so that they never wait for us."""
     waiting: queue.SimpleQueue = queue.SimpleQueue()
 
     def collect_all() -> None:
@@ -335,10 +344,17 @@ def _ahead(workers: Pool, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, 
             waiting.put(error)
 
     threading.Thread(target=collect_all, daemon=True).start()
-    while (got := waiting.get()) is not None:
-        if isinstance(got, BaseException):
-            raise got
-        yield got
+    ended = False
+    while not ended:
+        some = [waiting.get()]
+        while len(some) < most and not waiting.empty():
+            some.append(waiting.get())
+        ended = some[-1] is None
+        for got in some:
+            if isinstance(got, BaseException):
+                raise got
+        if good := [got for got in some if got is not None]:
+            yield good
 
 
 class _stoppable:

@@ -83,6 +83,7 @@ def _system() -> list[str]:
 def _packages() -> list[str]:
     """Return the folders that hold installed packages."""
     found = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    found += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     return [path for path in dict.fromkeys(found) if path and Path(path).is_dir()]
 
 
