@@ -156,9 +156,10 @@ def _odd_device(matrix: Matrix, middle: float) -> tuple[list[int], float] | None
     rest = np.delete(np.delete(low, slow, 0), slow, 1)
     if not slow or len(slow) > len(low) / 3 or rest.any():
         return None
-    share = float(np.nanmedian(matrix.values[slow][:, [k for k in range(len(low)) if k not in slow]])) / middle
-    column = float(np.nanmedian(matrix.values[[k for k in range(len(low)) if k not in slow]][:, slow])) / middle
-    return [matrix.rows[k] for k in slow], min(share, column)
+    others = [k for k in range(len(low)) if k not in slow]
+    towards = [matrix.values[np.ix_(slow, others)], matrix.values[np.ix_(others, slow)]]
+    medians = [float(np.median(part[np.isfinite(part)])) / middle for part in towards if np.isfinite(part).any()]
+    return ([matrix.rows[k] for k in slow], min(medians)) if medians else None
 
 
 def _slow_pairs(matrix: Matrix, middle: float) -> str:
