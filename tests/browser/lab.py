@@ -281,6 +281,10 @@ def _moves(watched: Watched, control):
     elif control.locator("input[type=checkbox]").count():
         for _i in range(2):
             yield control.locator("input[type=checkbox]").first.click
+    elif control.locator("textarea").count():
+        box = control.locator("textarea").first
+        for text in ("nonsense", "GPU0 GPU1\n\x00\u202e", "9" * 2000, ""):
+            yield lambda text=text: (box.fill(text), box.blur())
     elif control.locator("input").count():
         box = control.locator("input").first
         for text in ("", "nonsense", "-1", "0", "1e300", "nan", box.input_value()):

@@ -1,0 +1,107 @@
+"""Lesson A's explorer: every example has a verdict and a picture, a pasted log wins, and nothing pasted breaks it."""
+
+import plotly.graph_objects as go
+import pytest
+
+from course_lib.explorers import lessonA
+from course_lib.machine import examples
+from course_lib.machine.measurecompare import compare
+
+VERDICTS = {
+    "box": "healthy", "slow-box": "finding", "short": "healthy", "cluster": "finding", "four-tables": "finding",
+    "peers": "finding", "copies": "finding", "matrix": "healthy", "permissions": "cannot tell",
+}  # fmt: skip
+
+
+@pytest.fixture
+def explorer():
+    made = lessonA.read_a_log()
+    made.commit("5")
+    return made
+
+
+def shown(explorer):
+    return explorer.figure.layout.title.text, [[] if t.y is None else list(map(str, t.y)) for t in explorer.figure.data]
+
+
+@pytest.mark.parametrize("name", examples.EXAMPLES)
+def test_every_example_has_its_verdict_and_a_picture_of_four_traces(explorer, name):
+    explorer.set(log=name)
+    assert explorer.message == ""
+    assert lessonA.report(name).status == VERDICTS[name]
+    assert len(explorer.figure.data) == 4
+    go.Figure(explorer.figure.to_dict())  # Plotly's own validation
+
+
+def test_no_title_of_an_example_gives_its_verdict_away():
+    for example in examples.EXAMPLES.values():
+        assert not any(word in example.title.lower() for word in ("healthy", "slow", "broken", "fault", "down"))
+
+
+def test_each_control_changes_the_picture(explorer):
+    for change in ({"log": "peers"}, {"log": "box"}, {"system": "dgx-b200"}, {"paste": examples.text("copies")}):
+        before = shown(explorer)
+        explorer.set(**change)
+        assert explorer.message == ""
+        assert shown(explorer) != before
+
+
+def test_the_system_decides_what_is_expected():
+    assert lessonA.report("box").status == "healthy"
+    assert lessonA.report("box", "dgx-b200").status == "finding"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nonsense", "<html><body>404</body></html>", "\x00\x01\x02", "1,2,3\n4,5", "9" * 5000, "GPU0\tGPU1\n", "é\u202e"],
+)
+def test_whatever_is_pasted_is_answered_with_what_it_is_and_what_to_paste(explorer, text):
+    explorer.set(paste=text)
+    assert explorer.message == ""
+    assert "cannot tell" in explorer.figure.layout.title.text.replace("<br>", " ").lower()
+
+
+def test_an_empty_paste_leaves_the_example(explorer):
+    before = shown(explorer)
+    explorer.set(paste="  \n ")
+    assert shown(explorer) == before
+
+
+def test_a_very_long_paste_is_sent_to_the_command(explorer):
+    widget = lessonA.Paste("or paste one").build()
+    widget.value = "x" * (lessonA.MOST_CHARACTERS + 1)
+    with pytest.raises(Exception, match="interconnect diagnose"):
+        lessonA.Paste("or paste one").read(widget)
+
+
+def test_without_mpi_the_lesson_goes_on_with_the_shipped_measurement(monkeypatch, capsys):
+    monkeypatch.setattr("course_lib.machine.measurelaunch.has_module", lambda name: False)
+    monkeypatch.setattr("course_lib.machine.measure.has_module", lambda name: False)
+    assert lessonA.measured_here(True) is examples.measurement()
+    assert "pip install" in capsys.readouterr().out
+
+
+def test_the_shipped_measurement_is_right_and_predicted_on_both_sides():
+    measured = examples.measurement()
+    assert not measured.wrong
+    assert not measured.missing
+    found = compare(measured)
+    assert max(row.line_off for row in found.algorithms) < 0.2
+    assert max(row.others_off for row in found.algorithms) < 0.2
+    race = found.race
+    assert "tree" not in race.fitted_to
+    sizes = sorted(race.predicted)
+    assert [race.measured[m] for m in sizes[:6]] == [race.predicted[m] for m in sizes[:6]] == [1] * 6  # the tree below
+    assert race.measured[sizes[-1]] == race.predicted[sizes[-1]] == -1  # the ring above
+    assert race.agreed >= 0.75 * race.decided
+
+
+def test_the_shipped_measurement_names_no_person_host_or_folder():
+    text = examples.MEASURED.read_text(encoding="utf-8")
+    assert not any(word in text for word in ("/home", "/root", "/work", "/tmp", "hostname"))
+
+
+def test_the_race_is_drawn_with_eight_traces():
+    fig = lessonA.race_picture(examples.measurement())
+    assert len(fig.data) == 8
+    go.Figure(fig.to_dict())
