@@ -115,8 +115,10 @@ def base_figure(
 ) -> go.Figure:
     """Return a figure in the course's theme from traces (dicts), two axes (dicts of this module) and `describe(…)`.
 
-    `title` is a sentence with a number, `subtitle` says how to read the picture. `revision` is Plotly's uirevision: the reader's
-    zoom survives a redraw as long as it stays the same. Further keyword arguments go into the layout.
+    `title` is a sentence with a number, `subtitle` says how to read the picture. `revision` is Plotly's uirevision: where a page
+    redraws in place, the reader's zoom survives as long as it stays the same. (In JupyterLab it does not: the renderer in Plotly's
+    wheel draws once and ignores a changed model, so an explorer's every picture is a new one.) Further keyword arguments go into
+    the layout.
 
     >>> fig = base_figure([line([1, 2], [3, 4])], title="Two points", xaxis=linear_axis("x"), yaxis=linear_axis("y"),
     ...                   meta=describe("a line", ["x"], [[1]]))
