@@ -4,7 +4,7 @@ import pytest
 
 from course_lib.base import hardware
 from course_lib.base.errors import CourseError
-from course_lib.explorers.numbers import where_from
+from course_lib.explorers.origins import where_from
 
 
 def test_a_derived_value_brings_the_values_it_is_made_of_each_once():
