@@ -43,6 +43,15 @@ def test_copper_saves_the_power_of_the_optics():
     assert light.optics_W == light.modules * 17
 
 
+def test_electricity_is_power_times_hours_times_price():
+    """One host alone has no network: 10.2 kW, 80 % of it, 30 % more at the meter, 5 % spares, 8,760 hours, 8.06 cents."""
+    b = cost.bill(8)
+    assert b.power_W == pytest.approx(10_200 * 1.05 * 0.8 * 1.3)
+    assert b.lines["electricity"] == pytest.approx(b.power_W / 1000 * 8760 * 0.0806)
+    assert (b.switches, b.modules, b.lines["switches"]) == (0, 0, 0)
+    assert b.lines["people"] == pytest.approx(0.05 * 1.05 * 317_000)
+
+
 def test_a_taper_saves_switches():
     assert cost.bill(4096, oversubscription=4.0).switches < cost.bill(4096).switches
 

@@ -60,6 +60,14 @@ def test_simulated_jobs_keep_the_share_of_the_closed_form(m, tau, save, restart,
     assert drawn.mean() == pytest.approx(exact, abs=4 * drawn.std() / 150**0.5 + 5e-4)
 
 
+def test_saving_takes_its_share_of_every_kept_interval():
+    s = goodput.useful(M_s, 900.0, 30.0, 600.0)
+    assert s.saving / s.useful == pytest.approx(30 / 900)
+    slowed = goodput.useful(M_s, 900.0, 5.0, 600.0, late_s=60.0, slowed=0.1)
+    assert slowed.saving / slowed.useful == pytest.approx((5 + 6) / 900)
+    assert s.restarting == pytest.approx(1 - np.exp(-600 / M_s))
+
+
 def test_more_failures_longer_saving_and_longer_restarts_never_help():
     base = goodput.best(M_s, 10.0, 600.0).useful
     assert goodput.best(M_s / 2, 10.0, 600.0).useful < base

@@ -82,6 +82,18 @@ def test_other_fleets_predict_the_419_with_an_interval():
     assert min(r.predicted.expected for r in alone) < 419 < max(r.predicted.expected for r in alone)
 
 
+def test_the_interval_is_that_of_a_new_fleet_among_two():
+    """By hand: two logarithms, Student's t of one degree of freedom, and the spread of a third fleet and of a mean of two."""
+    a, b = (fleet(n).rate_per_host_s * 2048 * SPAN_s for n in ("rsc-1", "rsc-2"))
+    p = fleetfit.predict_count(2048, SPAN_s, names=("rsc-1", "rsc-2"), level=0.9)
+    middle = math.sqrt(a * b)
+    spread = abs(math.log(a / b)) / math.sqrt(2)
+    width = math.hypot(6.3138 * spread * math.sqrt(1.5), 1.6449 / math.sqrt(middle))
+    assert p.expected == pytest.approx(middle)
+    assert math.log(p.high / p.expected) == pytest.approx(width, rel=1e-3)
+    assert math.log(p.expected / p.low) == pytest.approx(width, rel=1e-3)
+
+
 def test_a_wider_level_gives_a_wider_interval():
     half, most = (fleetfit.predict_count(2048, SPAN_s, level=level) for level in (0.5, 0.9))
     assert most.low < half.low < half.expected < half.high < most.high
