@@ -119,7 +119,9 @@ class Number(Expected):
             if number != number or (abs(number) == math.inf and not may_be_infinite):
                 return _("Expected {what}, got {given}, which is not finite.").format(what=what, given=say(number))
             if self.whole and abs(number) != math.inf and number != int(number):
-                return _("Expected {what}, got {given}.").format(what=what, given=say(number))
+                return _("Expected {what}, got {given}.").format(
+                    what=what, given=f"{number:.10g}"
+                )  # not rounded to one
         return ""
 
     def agrees(self, given: Any, right: Any) -> bool:

@@ -128,10 +128,8 @@ def _entry(
     right: Mapping[Any, Any],
 ) -> _Outcome:
     form = question.expects.form(key)
-    if key not in given:
+    if given.get(key) is None:
         return _Outcome(str(key), False, _missing(key, [k for k in given if k not in right], list(right)))
-    if given[key] is None:
-        return _Outcome(str(key), False, _("{key}: not answered yet.").format(key=say(key)))
     if problem := form.refuse(given[key], right[key]):
         return _Outcome(str(key), False, f"{say(key)}: {problem}")
     if form.agrees(given[key], right[key]):
@@ -146,13 +144,13 @@ def _entry(
 
 
 def _missing(key: Any, strays: Sequence[Any], keys: Sequence[Any]) -> str:
-    """Return what to say of an entry that is not there: the stray entry that was meant for it, or all strays."""
+    """Return what to say of an entry without a value: the stray entry that was meant for it, or all strays."""
     mine = [s for s in strays if difflib.get_close_matches(str(s), [str(k) for k in keys], n=1) == [str(key)]]
     if mine or len(strays) == 1 == len(keys):
-        text = _("{key}: there is no such entry, but one named {stray}. Did you mean {key}?")
+        text = _("{key}: not answered, but there is an entry {stray}. Did you mean {key}?")
         return text.format(key=say(key), stray=say((mine or strays)[0]))
     if strays:
-        text = _("{key}: there is no such entry; {strays} is not asked for.")
+        text = _("{key}: not answered; {strays} is not asked for.")
         return text.format(key=say(key), strays=", ".join(say(s) for s in strays))
     return _("{key}: not answered yet.").format(key=say(key))
 

@@ -140,3 +140,8 @@ def test_plain_data_is_described_in_words():
     pairs = Plain("a list of pairs", fits=lambda v: isinstance(v, list))
     assert "a list of pairs" in pairs.refuse(3, None)
     assert not pairs.refuse([], None)
+
+
+def test_a_number_that_is_no_whole_one_is_not_shown_as_one():
+    said = Number("steps", whole=True).refuse(123021.4, 123021)
+    assert "123021.4" in said

@@ -360,6 +360,7 @@ def test_a_driver_plays_the_network_for_generators_one_per_rank():
     ("given", "points", "words"),
     [
         ({"a": 450.0, "b": 2.0, "cc": 64.0}, 2.0, "Did you mean 'c'?"),
+        ({"a": 450.0, "b": 2.0, "c": None, "cc": 64.0}, 2.0, "Did you mean 'c'?"),
         ({"a": 450.0, "b": 2.0, "c": 64.0, "note": "hi"}, 3.0, ""),
         ({"a": 450.0, "b": 2.0, "sum": 1.0}, 2.0, "'sum' is not asked for"),
         ({"a": 450.0, 7: 2.0}, 1.0, "7 is not asked for"),
