@@ -22,6 +22,7 @@ from course_lib.figures.base import (
     size_axis,
     wrapped,
 )
+from course_lib.figures.theme import color
 
 N_TRACES = 4
 HEIGHT = 440
@@ -122,7 +123,8 @@ def pairs(names: Sequence[str], values_GBps: Sequence, *, title: str) -> go.Figu
             rows.append((name, *(say_rate(float(v) * 1e9) for v in (seen.min(), np.median(seen), seen.max()))))
     height = 150 + 74 * len(names)
     ticks = {"tickvals": list(range(len(names))), "ticktext": [""] * len(names), "range": [len(names) - 0.4, -0.75]}
-    marks = points([m for m, _r in middle], [r for _m, r in middle], role="attention", symbol="line-ns-open", size=22)
+    marks = points([m for m, _r in middle], [r for _m, r in middle], role="attention", symbol="line-ns", size=26)
+    marks["marker"]["line"] = {"width": 3, "color": color("attention")}
     return base_figure(
         [line([], []), points(x, y, hover="%{text}", text=texts, size=9), marks, line([], [])],
         title=title,

@@ -105,7 +105,7 @@ def measured_race(
         line(ends, [1, 1], role="limit", width=1.5, yaxis="y2"),
         points(
             [] if crossing_B is None else [crossing_B], [] if crossing_B is None else [1.0], role="attention",
-            symbol="diamond-open", size=14, yaxis="y2", hover=_("predicted crossing"),
+            symbol="star", size=13, yaxis="y2", hover=_("predicted crossing"),
         ),
     ]  # fmt: skip
     words = {

@@ -31,7 +31,9 @@ class MPI:
             self.bells = Bells(self.rank, self.n_ranks, job["token"], self.comm.allgather)
         self.barrier()
         _forget_shared_files()
-        self.library = mpi.Get_library_version().splitlines()[0].strip().strip("\0")[:80]
+        self.library = " ".join(mpi.Get_library_version().splitlines()[0].strip("\0").replace("Version:", "").split())[
+            :80
+        ]
 
     def empty(self, size: int) -> np.ndarray:
         """Room for `size` float32, every page of it touched."""
