@@ -3,16 +3,14 @@
 import argparse
 import json
 import sys
-import time
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.cli.train_step import add_model_arguments, count, gigabytes, list_models, shape_of
+from course_lib.plan.progressbar import Bar
 from course_lib.plan.search import Found, nothing_fits, search
 
 HELP = "search all legal training plans: the quickest, and the frontier of time, memory and GPUs"
-BAR = 30
-AFTER_S = 1.0  # a search that takes longer shows how far it is
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,29 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-tp", metavar="N", help=_("most tensor-parallel ranks"))
     parser.add_argument("--cp", nargs="+", default=["1"], metavar="N", help=_("context-parallel ranks to try"))
     parser.add_argument("--top", default="10", metavar="N", help=_("lines of the table"))
-
-
-class Bar:
-    """A bar on a terminal's error stream, from the second on that a search takes."""
-
-    def __init__(self, stream=None):
-        """Start the clock."""
-        self.stream, self.start, self.shown = sys.stderr if stream is None else stream, time.monotonic(), False
-
-    def __call__(self, done: int, total: int) -> None:
-        """Draw `done` of `total` plans."""
-        if time.monotonic() - self.start < AFTER_S:
-            return
-        self.shown = True
-        full = BAR * done // max(total, 1)
-        bar = "█" * full + "·" * (BAR - full)
-        self.stream.write("\r" + _("{bar} {done:,} of {total:,} plans").format(bar=bar, done=done, total=total))
-        self.stream.flush()
-
-    def close(self) -> None:
-        """End the line, if there is one."""
-        if self.shown:
-            self.stream.write("\n")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +47,6 @@ def run(args: argparse.Namespace) -> int:
         software=args.software or "megatron",
         gpu=args.gpu,
     )
-    bar.close()
     if args.json:
         json.dump(as_json(found), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")

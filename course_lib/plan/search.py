@@ -17,12 +17,13 @@ from course_lib.plan import stepcost
 from course_lib.plan.efficiency import Constants, constants, precision_of
 from course_lib.plan.grid import ORDER, check_room
 from course_lib.plan.plans import Plans, gap_of, legal
+from course_lib.plan.progressbar import Bar
 from course_lib.plan.shares import divisors
 from course_lib.plan.steptime import fused_of, gpu_of, plain_of
 from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
 from course_lib.timing.system import System, load
 
-PIECE = 65536  # plans priced at a time: memory stays small, and progress can be told
+PIECE = 16384  # plans priced at a time: memory stays small, and progress can be told
 COLUMNS = (
     "tensor",
     "pipeline",
@@ -147,7 +148,7 @@ def search(
     global_batch: int,
     seq: int | None = None,
     precision: str = "bf16",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     max_tensor: int | None = None,
     contexts: Sequence[int] = (1,),
     zeros: Sequence[int] = (0, 1, 2, 3),
@@ -162,7 +163,8 @@ def search(
 
     `gpus` is a number or several; each is filled exactly. `contexts` are the numbers of context-parallel ranks to try,
     `max_tensor` the most tensor ranks (None: whatever divides). `software` is one for all plans, so that ZeRO-3 does not
-    pay for the frameworks that are known for it. `progress(done, all)` is called after each piece.
+    pay for the frameworks that are known for it. `progress(done, all)` is called after each piece; True draws a bar once
+    the search has taken a second.
     Raises CourseError where nothing divides or a name is unknown; plans that do not fit stay in the table with `fits` False.
 
     >>> found = search("llama3-8b", "dgx-h100", 8, global_batch=64)
@@ -176,6 +178,7 @@ def search(
     batch = whole("global_batch", global_batch, at_least=1)
     k = constants() if using is None else using
     counts = [whole("gpus", n, at_least=1) for n in (gpus if isinstance(gpus, Sequence | np.ndarray) else [gpus])]
+    bar = Bar() if progress is True else progress or None
     parts = []
     options = {"global_batch": batch, "seq": seq, "max_tensor": max_tensor, "contexts": contexts}
     options |= {"zeros": zeros, "recomputes": recomputes, "order": order}
@@ -223,8 +226,10 @@ def search(
                     columns.setdefault("step_s", []).append(found.step_s)
                     columns.setdefault("memory_B", []).append(found.held.total_B)
             done += len(piece)
-            if progress is not None:
-                progress(done, total)
+            if bar is not None:
+                bar(done, total)
+    if isinstance(bar, Bar):
+        bar.close()
     table = {name: np.concatenate(parts) for name, parts in columns.items()}
     return _found(shape, place, processor, table, precision, batch, seq)
 

@@ -54,7 +54,7 @@ def gpu_of(place: System, gpu: str | None) -> Chip:
     """
     if gpu is None and place.gpu == _("own"):
         raise CourseError(
-            _("{name} does not say what GPU it has; give one, such as gpu='h100'.").format(name=place.name)
+            _("{name} does not say what GPU it has; give one, such as h100 (--gpu h100).").format(name=place.name)
         )
     return chip(place.gpu if gpu is None else gpu)
 

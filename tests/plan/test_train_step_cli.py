@@ -112,7 +112,7 @@ def test_a_search_prints_the_best_and_the_frontier(capsys):
 def test_the_bar_shows_only_after_a_second():
     import io
 
-    from course_lib.cli.plan import Bar
+    from course_lib.plan.progressbar import Bar
 
     bar = Bar(io.StringIO())
     bar(1, 2)
