@@ -1,0 +1,278 @@
+"""Lesson 11: flows through leaves and spines by hash or spread, the runs in one box and in four, and what the lesson prints."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from course_lib.base.errors import one_of
+from course_lib.base.language import _
+from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.explorers.controls import Choice, CountSlider
+from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.fabric.patterns import permutation, shift
+from course_lib.fabric.routes import routes
+from course_lib.fabric.scaleout import cluster
+from course_lib.fabric.scaleup import simple_host
+from course_lib.fabric.sharing import loads, max_min_rates
+from course_lib.fabric.topology import Topology
+from course_lib.figures.curves import Curve, Measured, rate_over_size
+from course_lib.figures.layout import layout
+from course_lib.figures.topology import topology_loads
+from course_lib.links.rdma import between_hosts_s
+from course_lib.timing.acrossboxes import Run, runs
+from course_lib.timing.tuning import predict
+
+HOSTS, PER_HOST, CARD_Bps, NVLINK_Bps = 8, 4, 50e9, 450e9
+RATIOS = (1, 2, 4)
+SEEDS = range(1, 13)
+PATTERNS = (
+    (_("a random permutation"), "permutation"),
+    (_("another one"), "another"),
+    (_("each GPU to its twin in the next host"), "twin"),
+)
+WAYS = (
+    (_("by hash of the flow (ECMP)"), "hashed"),
+    (_("by a table of destinations"), "fixed"),
+    (_("spread over all (adaptive)"), "adaptive"),
+)
+
+
+@lru_cache(maxsize=8)
+def fabric(ratio: int = 1, attach: str = "leaf") -> Topology:
+    """Return eight hosts of four GPUs with a card each, below eight leaves: with `leaf` a host's cards share one, with `rail` twins do.
+
+    >>> net = fabric(2).plan.net
+    >>> net.n_leaves, net.uplinks, net.n_spines
+    (8, 2, 2)
+    """
+    host = simple_host("switch", PER_HOST, NVLINK_Bps, 1e-6)
+    name = _("8 hosts, {r}:1").format(r=ratio)
+    return cluster(
+        host,
+        HOSTS,
+        nics_per_host=PER_HOST,
+        radix=8,
+        oversubscription=ratio,
+        attach=attach,
+        bandwidth_Bps=CARD_Bps,
+        name=name,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Flows through the fabric: fair rates of those that leave their host (p,), what links carry (l,), flows on the fullest uplink."""
+
+    topology: Topology
+    choice: str
+    ratio: int
+    seed: int
+    rate_Bps: np.ndarray
+    flow_Bps: np.ndarray
+    fullest: float
+    uplinks: int
+
+    @property
+    def slowest_Bps(self) -> float:
+        return float(self.rate_Bps.min())
+
+    @property
+    def mean_Bps(self) -> float:
+        return float(self.rate_Bps.mean())
+
+
+def pairs(pattern: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return who sends to whom among the 32 GPUs.
+
+    >>> [int(end[5]) for end in pairs("twin")]
+    [5, 9]
+    """
+    n = HOSTS * PER_HOST
+    pattern = one_of(_("pattern"), pattern, [name for _title, name in PATTERNS])
+    return shift(n, PER_HOST) if pattern == "twin" else permutation(n, 1 if pattern == "permutation" else 2)
+
+
+@lru_cache(maxsize=512)
+def send(
+    pattern: str = "permutation", choice: str = "hashed", seed: int = 1, ratio: int = 1, attach: str = "leaf"
+) -> Flows:
+    """Return what every flow gets; those that stay in their host use NVLink and are left out of the rates.
+
+    >>> by_hash, spread = send("twin", "hashed", 1), send("twin", "adaptive", 1)
+    >>> by_hash.slowest_Bps < spread.slowest_Bps, round(spread.slowest_Bps / 1e9)
+    (True, 50)
+    """
+    topology = fabric(ratio, attach)
+    src, dst = pairs(pattern)
+    paths = routes(topology, src, dst, choice, seed)
+    rate = max_min_rates(topology, paths)
+    away = src // PER_HOST != dst // PER_HOST
+    plan = topology.plan
+    first, last = plan.link["leaf_up"], plan.link["leaf_up"] + plan.net.n_leaves * plan.net.uplinks
+    meet = loads(topology, paths, 1.0)[first : first + 2 * (last - first)]
+    flow = loads(topology, paths, rate)
+    return Flows(topology, choice, ratio, seed, rate[away], flow, float(meet.max()), plan.net.uplinks)
+
+
+def _title(f: Flows) -> str:
+    return _("The slowest of {n} flows gets {rate} of a card's {card}; the mean is {mean}").format(
+        n=len(f.rate_Bps), rate=say_rate(f.slowest_Bps), card=say_rate(CARD_Bps), mean=say_rate(f.mean_Bps)
+    )
+
+
+def _draw(f: Flows) -> go.Figure:
+    return topology_loads(
+        f.topology,
+        f.flow_Bps,
+        title=_title(f),
+        subtitle=_(
+            "below: hosts of four GPUs; middle: leaves; top: spines; width: what flows; colour: how full; dotted: unused"
+        ),
+    )
+
+
+def _equation(f: Flows) -> tuple[str, str]:
+    if f.fullest > 1:
+        return (
+            _("slowest flow ≤ uplink ÷ flows on the fullest uplink"),
+            _("slowest flow = {rate} ≤ {card} ÷ {n} = {bound}").format(
+                rate=say_rate(f.slowest_Bps),
+                card=say_rate(CARD_Bps),
+                n=say_number(f.fullest, 2),
+                bound=say_rate(CARD_Bps / f.fullest),
+            ),
+        )
+    return (
+        _("slowest flow ≤ card ÷ 1"),
+        _("slowest flow = {rate}: no uplink carries more than {n} flow").format(
+            rate=say_rate(f.slowest_Bps), n=say_number(f.fullest, 2)
+        ),
+    )
+
+
+def _sentence(f: Flows) -> str:
+    least = f.ratio
+    words = _("A leaf has {down} cards below and {up} uplinks, {r}:1.").format(down=PER_HOST, up=f.uplinks, r=f.ratio)
+    if f.choice == "adaptive":
+        words += " " + _("Spread over all uplinks, a full leaf puts {n} on each; the seed plays no part.").format(
+            n=least
+        )
+    elif f.choice == "fixed":
+        words += " " + _("The table sends all flows to one destination the same way; the seed plays no part.")
+    else:
+        words += " " + _(
+            "Hash {s}: the fullest uplink carries {n} flows, spread evenly it would be {m} at most."
+        ).format(s=f.seed, n=say_number(f.fullest, 2), m=least)
+    return words
+
+
+def hash_or_spread() -> Explorer:
+    """Return the explorer: who sends to whom over leaves and spines, how flows choose an uplink, the hash, the ratio.
+
+    >>> hash_or_spread().figure.layout.title.text[:11]
+    'The slowest'
+    """
+    for ratio in RATIOS:
+        layout(fabric(ratio))
+        for _name, pattern in PATTERNS:
+            send(pattern, "hashed", 1, ratio)
+    return Explorer(
+        send,
+        _draw,
+        question=_("Which uplink fills first, and what does the slowest flow get?"),
+        guess=Guess(
+            "11.hash",
+            _(
+                "Enough uplinks for all (1:1), each flow hashed onto one. Every GPU sends to its twin. The slowest flow gets:"
+            ),
+            "GB/s",
+            truth=lambda: send("twin", "hashed", 1, 1).slowest_Bps,
+        ),
+        equation=_equation,
+        sentence=_sentence,
+        pattern=Choice(_("who sends to whom"), PATTERNS, "twin"),
+        choice=Choice(_("how a flow gets its uplink"), WAYS, "hashed"),
+        seed=CountSlider(
+            _("hash, number"), 1, 12, 1, counts=SEEDS, help=_("another seed of the hash: other flows meet")
+        ),
+        ratio=Choice(_("cards to uplinks"), tuple((f"{r}:1", r) for r in RATIOS), 1),
+    )
+
+
+def over_seeds(pattern: str = "twin", ratio: int = 1) -> np.ndarray:
+    """Return the slowest flow (12,) for each hash, bytes/s.
+
+    >>> bool((over_seeds() < 50e9).all())
+    True
+    """
+    return np.array([send(pattern, "hashed", s, ratio).slowest_Bps for s in SEEDS])
+
+
+def placed(attach: str, pattern: str, choice: str = "hashed") -> str:
+    """Return in words what flows get in a wiring: slowest, mean, and how much of the traffic climbs to a spine.
+
+    >>> placed("rail", "twin").endswith("bytes over a spine")
+    True
+    """
+    src, dst = pairs(pattern)
+    topology = fabric(1, attach)
+    plan = topology.plan
+    paths = routes(topology, src, dst, choice, 1)
+    first = plan.link["leaf_up"]
+    up = loads(topology, paths, 1.0)[first : first + plan.net.n_leaves * plan.net.uplinks].sum()
+    away = int((src // PER_HOST != dst // PER_HOST).sum())
+    found = send(pattern, choice, 1, 1, attach)
+    return _("slowest {slow}, mean {mean}; {share} % of the network's bytes over a spine").format(
+        slow=say_rate(found.slowest_Bps), mean=say_rate(found.mean_Bps), share=say_number(100 * float(up) / away, 2)
+    )
+
+
+def placement_picture(attach: str, pattern: str, title: str = "") -> go.Figure:
+    """Return the fabric under a pattern, flows hashed.
+
+    >>> len(placement_picture("rail", "twin").data)
+    3
+    """
+    found = send(pattern, "hashed", 1, 1, attach)
+    return topology_loads(found.topology, found.flow_Bps, title=title or _title(found))
+
+
+def one_and_four(again: bool = False) -> go.Figure:
+    """Return measured bus bandwidth of B200 in one box and in four over size, beside the predictor.
+
+    >>> len(one_and_four().data) > 4
+    True
+    """
+    one, four = runs()["one-box"], runs()["four-boxes-again" if again else "four-boxes"]
+    sizes = one.message_B
+
+    def model(run: Run) -> np.ndarray:
+        return np.asarray(predict("all_reduce", sizes, "dgx-b200", run.n_ranks).busbw_Bps)
+
+    curves = [
+        Curve(_("one box, model"), model(one), "nvlink", limit=900e9),
+        Curve(_("four boxes, model"), model(four), "network", limit=CARD_Bps),
+    ]
+    points = [Measured(_("one box"), sizes, one.busbw_Bps), Measured(_("four boxes"), sizes, four.busbw_Bps)]
+    at = one.at(2.0**32)
+    title = _("4 GiB: {a} in one box, {b} over four, {r} × less; the links differ by 18").format(
+        a=say_rate(float(one.busbw_Bps[at])),
+        b=say_rate(float(four.busbw_Bps[at])),
+        r=say_number(float(one.busbw_Bps[at] / four.busbw_Bps[at]), 2),
+    )
+    subtitle = _("bus bandwidth; crosses: measured; lines: predictor; dashed grey: NVLink and one card, one direction")
+    return rate_over_size(sizes, curves, measured=points, title=title, subtitle=subtitle)
+
+
+def rdma_or_host(message_B: float) -> str:
+    """Return in words what a message between GPUs of two hosts takes: card reads GPU memory, or through both hosts' memories.
+
+    >>> rdma_or_host(8.0).startswith("8 B")
+    True
+    """
+    straight, through = between_hosts_s(message_B)
+    return _("{size}: {a} straight, {b} through the memories of both hosts").format(
+        size=say_bytes(message_B), a=say_time(straight), b=say_time(through)
+    )
