@@ -6,10 +6,12 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from course_lib.base.errors import CourseError, finite, together, whole
+from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
+from course_lib.cluster.numbers import finite, single
 
 _NORMAL = NormalDist()
+MANY, MOST_COUNT = 10_000, 1e15
 _log_gamma = np.vectorize(math.lgamma, otypes=[float])
 
 
@@ -23,8 +25,8 @@ def share(name: str, value: object) -> float:
     ...
     course_lib.base.errors.CourseError: level is 90.0; a share between 0 and 1 is expected (0.9 for 90 %).
     """
-    number = finite(name, value)
-    if np.ndim(number) or not 0 < number < 1:
+    number = single(name, value)
+    if not 0 < number < 1:
         text = _("{name} is {value}; a share between 0 and 1 is expected (0.9 for 90 %).")
         raise CourseError(text.format(name=name, value=number))
     return number
@@ -38,7 +40,9 @@ def poisson_at_least(count: ArrayLike, mean: ArrayLike):
         mean: means, at least 0.
 
     Raises:
-        CourseError: negative or not finite numbers, counts that are not whole.
+        CourseError: negative or not finite numbers, counts that are not whole, either beyond 1e15.
+
+    Exact up to counts of 10,000; beyond, the normal distribution of the cube root, good to 1e-5.
 
     >>> round(poisson_at_least(1, 1.0), 6) == round(1 - math.exp(-1), 6), poisson_at_least(0, 5.0)
     (True, 1.0)
@@ -47,11 +51,19 @@ def poisson_at_least(count: ArrayLike, mean: ArrayLike):
     x = np.asarray(finite("mean", mean, at_least=0), float)
     if (k != np.floor(k)).any():
         raise CourseError(_("count is {value}; whole numbers are expected.").format(value=count))
+    if (k > MOST_COUNT).any() or (x > MOST_COUNT).any():
+        raise CourseError(_("Counts and means beyond {most} are not expected.").format(most=f"{MOST_COUNT:g}"))
     shape = together(count=k, mean=x)
     k, x = (np.broadcast_to(v, shape).ravel() for v in (k, x))
     # P(N ≥ k) is the regularised lower incomplete gamma function of k at the mean.
     out = np.where(k == 0, 1.0, 0.0)
     inside = (k > 0) & (x > 0)
+    many = inside & (k > MANY)
+    if many.any():  # Wilson and Hilferty: the cube root of a gamma number is nearly normal
+        a, z = k[many], x[many]
+        root = np.cbrt(z / a) - 1 + 1 / (9 * a)
+        out[many] = normal_below(np.clip(3 * np.sqrt(a) * root, -1e15, 1e15))
+    inside &= ~many
     series = inside & (x < k + 1)
     if series.any():
         a, z = k[series], x[series]
@@ -92,13 +104,17 @@ def poisson_quantile(level: float, mean: float) -> int:
     >>> poisson_quantile(0.5, 10.0), poisson_quantile(0.95, 419.0)
     (10, 453)
     """
-    p, mu = share("level", level), finite("mean", mean, at_least=0)
-    guess = max(0, int(mu + normal_quantile(p) * math.sqrt(mu)))
-    while guess > 0 and 1 - poisson_at_least(guess, mu) >= p:
-        guess -= 1
-    while 1 - poisson_at_least(guess + 1, mu) < p:
-        guess += 1
-    return guess
+    p, mu = share("level", level), single("mean", mean, at_least=0)
+    exceeds = lambda k: 1 - poisson_at_least(k + 1, mu) < p  # noqa: E731
+    if not exceeds(0):
+        return 0
+    low, high = 0, 1
+    while exceeds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if exceeds(middle) else (low, middle)
+    return high
 
 
 def normal_below(value: ArrayLike):
@@ -130,6 +146,8 @@ def student_quantile(level: float, freedom: int) -> float:
     p, df = share("level", level), whole("freedom", freedom, at_least=1)
     if p < 0.5:
         return -student_quantile(1 - p, df)
+    if df > 2000:
+        return normal_quantile(p)  # less than 1e-3 apart from here on
     low, high = 0.0, 1.0
     while _student_below(high, df) < p:
         high *= 2

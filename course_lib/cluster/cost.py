@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from course_lib.base.errors import CourseError, finite, together, whole
+from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
+from course_lib.cluster.numbers import finite, single
 from course_lib.cluster.published import YEAR_s, known
 from course_lib.fabric.clos import clos
 
@@ -44,7 +45,11 @@ def yearly_usd(price_usd: ArrayLike, years: float, interest: float):
     (25, 30.2)
     """
     price = finite("price_usd", price_usd, at_least=0, unit="USD")
-    n, rate = finite("years", years, above=0), finite("interest", interest, at_least=0)
+    n, rate = single("years", years, above=0), single("interest", interest, at_least=0)
+    if not (1e-3 <= n <= 1000 and rate <= 10):
+        raise CourseError(
+            _("{n} years at {rate} a year: at most 1,000 years and 10 (1,000 %) are expected.").format(n=n, rate=rate)
+        )
     return price / n if rate == 0 else price * rate / (1 - (1 + rate) ** -n)
 
 
@@ -92,7 +97,7 @@ def bill(
     for name in prices:
         if name not in names:
             raise CourseError(_("There is no price {name}; valid: {valid}.").format(name=name, valid=", ".join(names)))
-    p = {name: finite(name, prices[name], at_least=0) if name in prices else known(name).value for name in names}
+    p = {name: single(name, prices[name], at_least=0) if name in prices else known(name).value for name in names}
     if p["pue"] < 1:
         raise CourseError(_("pue is {value}; a site draws at least what its hosts draw (1).").format(value=p["pue"]))
     hosts = n // g
@@ -146,9 +151,9 @@ def purchase_only_usd(host_usd: float, n_hosts: int, years: float, tokens_per_s:
     >>> round(usd_per_million_tokens(b.usd_per_year, 4e5, 0.9) / naive, 1)
     2.1
     """
-    price, n = finite("host_usd", host_usd, at_least=0), whole("n_hosts", n_hosts, at_least=1)
+    price, n = single("host_usd", host_usd, at_least=0), whole("n_hosts", n_hosts, at_least=1)
     return (
-        price * n / (finite("years", years, above=0) * YEAR_s * finite("tokens_per_s", tokens_per_s, above=0)) * MTOKENS
+        price * n / (single("years", years, above=0) * YEAR_s * single("tokens_per_s", tokens_per_s, above=0)) * MTOKENS
     )
 
 

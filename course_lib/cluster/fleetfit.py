@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.base.errors import CourseError, finite, whole
+from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.cluster.chances import normal_quantile, share, student_quantile
+from course_lib.cluster.numbers import single
 from course_lib.cluster.published import Fleet, fleet, fleets
 
 
@@ -106,13 +107,13 @@ def predict_count(
     >>> round(p.expected), p.low < 419 < p.high
     (529, True)
     """
-    hosts, span = whole("n_hosts", n_hosts, at_least=1), finite("span_s", span_s, at_least=0, unit="s")
+    hosts, span = whole("n_hosts", n_hosts, at_least=1, at_most=10**9), single("span_s", span_s, at_least=0, unit="s")
     p = share("level", level)
     fitted = pool(names)
     expected = fitted.rate_per_host_s * hosts * span
     seen = [n for n in (fleet(name).failures for name in fitted.names) if n]
     k = len(fitted.names)
-    noise = (1 / expected if expected > 0 else 0.0) + (1 / sum(seen) if len(seen) == k else 0.0)
+    noise = 1 / max(expected, 0.5) + (1 / sum(seen) if len(seen) == k else 0.0)
     chance = normal_quantile((1 + p) / 2) * math.sqrt(noise)
     width = 0.0 if k == 1 else student_quantile((1 + p) / 2, k - 1) * fitted.log_sd * math.sqrt(1 + 1 / k)
     whole_width = math.exp(math.hypot(width, chance))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from course_lib.base.errors import CourseError, finite, together, whole
+from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
 from course_lib.cluster.checkpoints import best_s
+from course_lib.cluster.numbers import finite, single
 
 MOST_LIVES = 5_000_000
 
@@ -110,9 +111,10 @@ def longest_restart_s(between_s: float, save_s: float, target: float) -> float:
     >>> round(longest_restart_s(3.09 * 3600, 3.0, 0.9) / 60, 1)
     15.2
     """
-    target = finite("target", target, above=0)
-    kept = best(between_s, save_s, 0.0).useful
-    return 0.0 if kept <= target else float(finite("between_s", between_s, above=0)) * math.log(kept / target)
+    target = single("target", target, above=0)
+    between = single("between_s", between_s, above=0, unit="s")
+    kept = best(between, single("save_s", save_s, above=0, unit="s"), 0.0).useful
+    return 0.0 if kept <= target else between * math.log(kept / target)
 
 
 def simulate(
@@ -135,12 +137,12 @@ def simulate(
     >>> bool(abs(shares.mean() - useful(3.09 * 3600, 817.0, 30.0, 600.0).useful) < 0.003)
     True
     """
-    m, tau = finite("between_s", between_s, above=0, unit="s"), finite("interval_s", interval_s, above=0, unit="s")
+    m, tau = single("between_s", between_s, above=0, unit="s"), single("interval_s", interval_s, above=0, unit="s")
     stall, restart = (
         finite("save_s", save_s, at_least=0, unit="s"),
         finite("restart_s", restart_s, at_least=0, unit="s"),
     )
-    late, span = finite("late_s", late_s, at_least=0, unit="s"), finite("span_s", span_s, above=0, unit="s")
+    late, span = single("late_s", late_s, at_least=0, unit="s"), single("span_s", span_s, above=0, unit="s")
     runs = whole("n_runs", n_runs, at_least=1)
     lives = int(span / m + 8 * math.sqrt(span / m) + 10)
     if lives * runs > MOST_LIVES:
@@ -176,9 +178,9 @@ def waiting(between_s: ArrayLike, repair_s: ArrayLike, spares: int):
     """
     m, repair = finite("between_s", between_s, above=0, unit="s"), finite("repair_s", repair_s, at_least=0, unit="s")
     together(between_s=m, repair_s=repair)
-    load = np.asarray(repair / m, float)
+    load = np.minimum(np.asarray(repair / m, float), 1e30)
     blocked = np.ones_like(load)
-    for places in range(1, whole("spares", spares, at_least=0, at_most=1_000_000) + 2):
+    for places in range(1, whole("spares", spares, at_least=0, at_most=100_000) + 2):
         blocked = load * blocked / (places + load * blocked)
     return float(blocked) if blocked.ndim == 0 else blocked
 
@@ -212,7 +214,7 @@ def simulate_spares(
     >>> abs(simulate_spares(3.09 * 3600, 86_400.0, 4) - waiting(3.09 * 3600, 86_400.0, 4)) < 0.02
     True
     """
-    m, repair = finite("between_s", between_s, above=0, unit="s"), finite("repair_s", repair_s, at_least=0, unit="s")
+    m, repair = single("between_s", between_s, above=0, unit="s"), single("repair_s", repair_s, at_least=0, unit="s")
     pool, n = whole("spares", spares, at_least=0), whole("n_failures", n_failures, at_least=1, at_most=MOST_LIVES)
     rng = np.random.default_rng(whole("seed", seed, at_least=0))
     gaps, lengths = rng.exponential(m, n), rng.exponential(repair, n) if repair else np.zeros(n)

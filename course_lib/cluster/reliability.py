@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from course_lib.base.errors import CourseError, finite, one_of, together, whole
+from course_lib.base.errors import CourseError, one_of, together, whole
 from course_lib.base.language import _
 from course_lib.cluster.chances import poisson_at_least, poisson_quantile, share
+from course_lib.cluster.numbers import finite, single
 from course_lib.cluster.published import Part, fleet, parts
 
 MOST_DRAWS = 20_000_000
@@ -76,7 +77,7 @@ def count_interval(expected: float, level: float = 0.9) -> tuple[int, int]:
     >>> count_interval(419.0)
     (386, 453)
     """
-    p, mean = share("level", level), finite("expected", expected, at_least=0)
+    p, mean = share("level", level), single("expected", expected, at_least=0)
     return poisson_quantile((1 - p) / 2, mean), poisson_quantile((1 + p) / 2, mean)
 
 
@@ -179,8 +180,8 @@ def simulate(
     >>> bool(abs(fleets.total.mean() - 419) < 2), bool(18 < fleets.total.std() < 23)
     (True, True)
     """
-    hosts, runs = whole("n_hosts", n_hosts, at_least=1), whole("n_runs", n_runs, at_least=1)
-    span, spread = finite("span_s", span_s, at_least=0, unit="s"), finite("uneven", uneven, at_least=0)
+    hosts, runs = whole("n_hosts", n_hosts, at_least=1, at_most=10**9), whole("n_runs", n_runs, at_least=1)
+    span, spread = single("span_s", span_s, at_least=0, unit="s"), single("uneven", uneven, at_least=0)
     rates = part_rates() if rates is None else rates
     if runs * len(rates) > MOST_DRAWS:
         raise CourseError(_("{n} runs are too many; take fewer.").format(n=runs))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from course_lib.base.errors import CourseError, finite, together, whole
+from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
+from course_lib.cluster.numbers import finite
 from course_lib.timing.system import System, load
 from course_lib.timing.tuning import predict
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from course_lib.base.errors import CourseError, finite, together, whole
+from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
 from course_lib.cluster.chances import normal_below, normal_quantile, poisson_at_least, share
+from course_lib.cluster.numbers import finite, single
 
-MOST_READINGS = 50_000_000
+MOST_READINGS, MOST_PARTS = 50_000_000, 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,11 @@ def counter_alarm(threshold: ArrayLike, healthy: float, sick: float, n_links: in
     >>> round(a.detection, 2), round(a.false_per_day, 2), round(a.readings_to_ring, 1)
     (0.56, 0.06, 1.8)
     """
-    good, bad = finite("healthy", healthy, at_least=0), finite("sick", sick, at_least=0)
-    n, often = whole("n_links", n_links, at_least=1), finite("readings_per_day", readings_per_day, above=0)
+    good, bad = single("healthy", healthy, at_least=0), single("sick", sick, at_least=0)
+    n, often = (
+        whole("n_links", n_links, at_least=1, at_most=MOST_PARTS),
+        single("readings_per_day", readings_per_day, above=0),
+    )
     return _alarm(
         finite("threshold", threshold, at_least=0),
         poisson_at_least(threshold, bad),
@@ -75,11 +79,17 @@ def least_threshold(healthy: float, n_links: int, readings_per_day: float, false
     >>> least_threshold(0.1, 32_768, 24, 1.0)
     5
     """
-    allowed = finite("false_per_day", false_per_day, above=0)
-    k = 0
-    while counter_alarm(k, healthy, healthy, n_links, readings_per_day).false_per_day > allowed:
-        k += 1
-    return k
+    allowed = single("false_per_day", false_per_day, above=0)
+    rings = lambda k: counter_alarm(k, healthy, healthy, n_links, readings_per_day).false_per_day > allowed  # noqa: E731
+    low, high = 0, 1
+    if not rings(0):
+        return 0
+    while rings(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if rings(middle) else (low, middle)
+    return high
 
 
 def simulate_counters(
@@ -94,8 +104,8 @@ def simulate_counters(
     >>> r.value.shape, int(r.sick.sum()), bool(r.value[r.sick].mean() > 4)
     ((1000, 24), 10, True)
     """
-    n, k = whole("n_links", n_links, at_least=1), whole("n_sick", n_sick, at_least=0)
-    times, spread = whole("n_readings", n_readings, at_least=1), finite("bursts", bursts, at_least=0)
+    n, k = whole("n_links", n_links, at_least=1, at_most=MOST_PARTS), whole("n_sick", n_sick, at_least=0)
+    times, spread = whole("n_readings", n_readings, at_least=1), single("bursts", bursts, at_least=0)
     if k > n:
         raise CourseError(_("{k} of {n} links cannot be sick; take at most {n}.").format(k=k, n=n))
     _room(n, times)
@@ -122,7 +132,7 @@ def judged(readings: Readings, threshold: float, readings_per_day: float, below:
     >>> abs(judged(r, 5, 24).detection - closed.detection) < 0.02
     True
     """
-    limit, often = finite("threshold", threshold), finite("readings_per_day", readings_per_day, above=0)
+    limit, often = finite("threshold", threshold), single("readings_per_day", readings_per_day, above=0)
     rang = readings.value <= limit if below else readings.value >= limit
     days = readings.value.shape[1] / often
     found = float(rang[readings.sick].mean()) if readings.sick.any() else float("nan")
@@ -149,11 +159,11 @@ def drift_alarm(
     >>> one.false_per_day > 1000 > 1 > nine.false_per_day, round(nine.detection, 2)
     (True, 0.93)
     """
-    k, n = whole("window", window, at_least=1), whole("n_parts", n_parts, at_least=1)
+    k, n = whole("window", window, at_least=1), whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS)
     fall, limit = finite("drop", drop, at_least=0), finite("threshold", threshold)
     together(drop=fall, threshold=limit)
-    spread = finite("noise", noise, above=0) / k**0.5
-    often = finite("readings_per_day", readings_per_day, above=0) / k
+    spread = single("noise", noise, above=0) / k**0.5
+    often = single("readings_per_day", readings_per_day, above=0) / k
     found = _alarm(limit, normal_below((fall - limit) / spread), normal_below(-limit / spread) * np.asarray(n * often))
     return Alarm(found.threshold, found.detection, found.false_per_day, found.readings_to_ring * k)
 
@@ -168,11 +178,13 @@ def drift_threshold(
     (0.082, 1.0)
     """
     k = whole("window", window, at_least=1)
-    chances = finite("false_per_day", false_per_day, above=0) * k
-    chances /= whole("n_parts", n_parts, at_least=1) * finite("readings_per_day", readings_per_day, above=0)
+    chances = single("false_per_day", false_per_day, above=0) * k
+    chances /= whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS) * single(
+        "readings_per_day", readings_per_day, above=0
+    )
     return (
         -normal_quantile(share("false_per_day over all readings of a day", chances))
-        * finite("noise", noise, above=0)
+        * single("noise", noise, above=0)
         / k**0.5
     )
 
@@ -186,7 +198,7 @@ def simulate_drift(n_parts: int, n_sick: int, drop: float, noise: float, n_readi
     >>> float(r.value[:5, -20:].mean().round(2)), float(r.value[5:].mean().round(2))
     (0.9, 1.0)
     """
-    n, k = whole("n_parts", n_parts, at_least=1), whole("n_sick", n_sick, at_least=0)
+    n, k = whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS), whole("n_sick", n_sick, at_least=0)
     times = whole("n_readings", n_readings, at_least=1)
     if k > n:
         raise CourseError(_("{k} of {n} parts cannot be sick; take at most {n}.").format(k=k, n=n))
@@ -194,7 +206,7 @@ def simulate_drift(n_parts: int, n_sick: int, drop: float, noise: float, n_readi
     rng = np.random.default_rng(whole("seed", seed, at_least=0))
     is_sick = np.arange(n) < k
     fall = finite("drop", drop, at_least=0) * np.linspace(0, 1, times)
-    value = 1 - is_sick[:, None] * fall + finite("noise", noise, at_least=0) * rng.standard_normal((n, times))
+    value = 1 - is_sick[:, None] * fall + single("noise", noise, at_least=0) * rng.standard_normal((n, times))
     return Readings(value, is_sick)
 
 

@@ -36,7 +36,7 @@ def test_young_goes_wrong_where_saving_is_long_and_daly_less_so():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.floats(10, 1e6), st.floats(1, 1e6), st.floats(0, 1e4), st.floats(0, 1e4), st.floats(0, 1e3), st.floats(0, 1))
+@given(st.floats(10, 1e6), st.floats(1, 1e6), *(st.just(0.0) | st.floats(1e-3, most) for most in (1e4, 1e4, 1e3, 1)))
 def test_shares_add_up_and_none_is_negative(m, tau, save, restart, late, slowed):
     s = goodput.useful(m, tau, save, restart, late_s=late, slowed=slowed)
     parts = np.array([s.useful, s.saving, s.redone, s.restarting])
