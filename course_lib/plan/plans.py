@@ -68,7 +68,12 @@ class Plans:
 
 
 def one(**values) -> Plans:
-    """Return Plans with one plan from numbers, `order` and the word for recomputing."""
+    """Return Plans with one plan from numbers, `order` and the word for recomputing.
+
+    >>> one(tensor=8, pipeline=2, data=4, context=1, expert=1, expert_tensor=1, micro_batch=1, n_micro=8, interleave=1,
+    ...     recompute="full", zero=1, sequence=True).n_ranks.tolist()
+    [64]
+    """
     order = values.pop("order", ORDER)
     values["recompute"] = RECOMPUTE.index(values["recompute"])
     return Plans(**{name: np.array([value]) for name, value in values.items()}, order=order)

@@ -1,4 +1,4 @@
-"""The search: every legal plan of a model on a system, priced at once; the best, and the frontier of time, memory and GPUs.
+"""The search: every legal plan of a model on a system, priced at once; the best, and the frontier of what it costs.
 
 The price of a plan is `plan.stepcost.price`'s, so it is what `plan.steptime.step` says of the plan alone.
 """
@@ -15,9 +15,10 @@ from course_lib.base.language import _
 from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
 from course_lib.plan.efficiency import Constants, constants, precision_of
-from course_lib.plan.grid import ORDER, check_room
+from course_lib.plan.grid import ORDER
 from course_lib.plan.plans import Plans, gap_of, legal
 from course_lib.plan.progressbar import Bar
+from course_lib.plan.reach import check_room
 from course_lib.plan.shares import divisors
 from course_lib.plan.steptime import fused_of, gpu_of, plain_of
 from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model

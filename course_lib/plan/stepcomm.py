@@ -8,8 +8,8 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.plan.grid import Reach, reach, used_per_domain, view
 from course_lib.plan.plans import Plans
+from course_lib.plan.reach import Reach, reach, used_per_domain, view
 from course_lib.timing.system import System
 from course_lib.timing.tuning import predict
 

@@ -1,4 +1,4 @@
-"""What one training step of many plans takes, term by term: computing, communication that nothing hides, bubble, optimizer.
+"""What a training step of many plans takes, term by term: computing, communication that shows, bubble, optimizer.
 
 A step of a replica is m micro-batches through p stages. The slowest stage sets the pace; the rest of the time is the
 bubble of filling and draining. Terms are seconds of one GPU and add up to the step; the arrays are (n,), one entry a plan.

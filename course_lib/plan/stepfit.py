@@ -1,4 +1,4 @@
-"""The fit of a step's constants: `python -m course_lib.plan.stepfit` writes them twice, without the judging pairs and with all.
+"""The fit of a step's constants, without the judging pairs and with all: `python -m course_lib.plan.stepfit` writes both.
 
 The sum of |ln(model / measured)| over the runs is made small, every (model, system) pair counting the same however many
 runs it has, plus a pull towards the starting values (`plan.efficiency.DESCRIBED`).
@@ -128,7 +128,11 @@ def weights(chosen: Sequence[Run]) -> NDArray[np.float64]:
 
 
 def fit(chosen: Sequence[Run], start: Constants | None = None, rounds: int = 25) -> dict[str, float]:
-    """Return constants fitted to runs; those that no run touches stay at their start."""
+    """Return constants fitted to runs; those that no run touches stay at their start.
+
+    >>> fit(runs("shown")[:2], rounds=1)["best_h100_bf16"]
+    0.72
+    """
     batch = Batch(chosen)
     centre = np.array([c.start for c in DESCRIBED])
     spread = np.array([c.spread for c in DESCRIBED])
@@ -153,7 +157,11 @@ def fit(chosen: Sequence[Run], start: Constants | None = None, rounds: int = 25)
 
 
 def main() -> int:
-    """Fit both columns and write them beside each other."""
+    """Fit both columns and write them beside each other; takes a few minutes.
+
+    >>> callable(main)
+    True
+    """
     training = fit(runs("training"))
     shipped = fit([r for r in runs() if r.part != "shown"])
     with open(PATH, "w", encoding="utf-8", newline="") as file:

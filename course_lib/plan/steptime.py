@@ -6,11 +6,12 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
-from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
 from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, constants, precision_of
-from course_lib.plan.grid import ORDER, Layout, Span, check_room, data_of, spans
-from course_lib.plan.plans import Plans, check, legal, one
+from course_lib.plan.grid import ORDER, Layout, Span, data_of, spans
+from course_lib.plan.offers import does_not_fit
+from course_lib.plan.plans import check, one
+from course_lib.plan.reach import check_room
 from course_lib.plan.stepmemory import stages
 from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
 from course_lib.timing.system import System, load
@@ -226,72 +227,3 @@ def _result(shape, place, processor, layout, found, memory, precision, seq, glob
         n_micro=int(found.plans.n_micro[0]),
         recomputed=recomputed,
     )
-
-
-def does_not_fit(
-    memory, processor: Chip, shape: Shape, place: System, plans: Plans, global_batch, seq, precision, fused
-) -> str:
-    """Return the sentence for a plan that needs too much memory: the term that needs most, and the nearest plans that fit."""
-    largest = max(memory, key=memory.get)
-    text = _(
-        "This plan needs {need} on the fullest GPU, and {gpu} has {has}. The largest part: {part}, {part_B}."
-    ).format(
-        need=say_bytes(sum(memory.values())),
-        gpu=processor.name,
-        has=say_bytes(processor.hbm_B),
-        part=largest,
-        part_B=say_bytes(memory[largest]),
-    )
-    near = nearest_that_fit(processor, shape, place, plans, global_batch, seq, precision, fused)
-    if not near:
-        return text + " " + _("No plan that differs in one or two settings fits on as many GPUs; use more GPUs.")
-    return text + " " + _("The nearest plans that fit: {plans}.").format(plans="; ".join(near))
-
-
-def _changes(shape: Shape, plans: Plans, global_batch: int) -> list[tuple[str, dict]]:
-    now = plans.row()
-    found = [({"recompute": i}, word) for i, word in enumerate(RECOMPUTE) if i > RECOMPUTE.index(now["recompute"])]
-    found = [(_("--recompute {word}").format(word=word), change) for change, word in found]
-    found += [(_("--zero {z}").format(z=z), {"zero": z}) for z in range(now["zero"] + 1, 4)]
-    if now["micro_batch"] > 1:
-        found.append((_("--microbatch {b}").format(b=1), {"micro_batch": 1}))
-    for name, flag in (("tensor", "--tp"), ("pipeline", "--pp"), ("context", "--cp")):
-        for factor in (2, 4, 8):
-            if now["data"] % factor == 0:
-                found.append(
-                    (f"{flag} {now[name] * factor}", {name: now[name] * factor, "data": now["data"] // factor})
-                )
-    if shape.n_experts:
-        found += [(f"--ep {now['expert'] * f}", {"expert": now["expert"] * f}) for f in (2, 4, 8, 16, 32)]
-    return found
-
-
-def nearest_that_fit(
-    processor: Chip, shape: Shape, place: System, plans: Plans, global_batch: int, seq: int, precision: str, fused: bool
-) -> list[str]:
-    """Return up to three changes of one setting, else of two, after which a plan fits, quickest first."""
-    single = _changes(shape, plans, global_batch)
-    both = [(f"{a} {b}", x | y) for i, (a, x) in enumerate(single) for b, y in single[i + 1 :] if not set(x) & set(y)]
-    for tries in (single, both):
-        kept = []
-        for words, change in tries:
-            row = plans.row() | {"recompute": RECOMPUTE.index(plans.row()["recompute"])} | change
-            unit = row["data"] * row["micro_batch"]
-            if global_batch % unit:
-                continue
-            row["n_micro"] = global_batch // unit
-            row["sequence"] = row["tensor"] > 1 and seq // row["context"] % row["tensor"] == 0
-            kept.append((words, row))
-        if not kept:
-            continue
-        many = Plans(**{name: np.array([row[name] for _w, row in kept]) for name in kept[0][1]}, order=plans.order)
-        good = np.flatnonzero(legal(shape, many, global_batch=global_batch, seq=seq))
-        if not good.size:
-            continue
-        found = stepcost.price(
-            shape, place, processor, many.take(good), constants(), seq=seq, precision=precision, fused=fused
-        )
-        fits = np.flatnonzero(found.held.total_B <= processor.hbm_B)
-        if fits.size:
-            return [kept[good[i]][0] for i in fits[np.argsort(found.step_s[fits])][:3]]
-    return []

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
-from course_lib.plan.grid import GROUPS, ORDER, Layout, data_of, order_of, reach, spans, used_per_domain, view
+from course_lib.plan.grid import GROUPS, ORDER, Layout, data_of, order_of, spans
+from course_lib.plan.reach import reach, used_per_domain, view
 from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
 
