@@ -48,13 +48,22 @@ class Bells:
         except (BlockingIOError, InterruptedError):
             time.sleep(0)
 
-    def wait(self, peers) -> None:
-        """Sleep until each of `peers` has rung once more than was waited for."""
+    def wait(self, peers, seconds: float | None = None) -> bool:
+        """Sleep until each of `peers` has rung once more than was waited for; False where that takes longer than `seconds`."""
         rung, receive = self.rung, self.bell.recv
-        for peer in peers:
-            while not rung[peer]:
-                rung[receive(1)[0]] += 1
-            rung[peer] -= 1
+        if seconds is not None:
+            self.bell.settimeout(seconds)
+        try:
+            for peer in peers:
+                while not rung[peer]:
+                    rung[receive(1)[0]] += 1
+                rung[peer] -= 1
+        except TimeoutError:
+            return False
+        finally:
+            if seconds is not None:
+                self.bell.settimeout(None)
+        return True
 
     def all(self) -> None:
         """Sleep until all ranks are here."""

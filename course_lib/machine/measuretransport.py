@@ -31,6 +31,7 @@ class MPI:
             self.bells = Bells(self.rank, self.n_ranks, job["token"], self.comm.allgather)
         self.barrier()
         _forget_shared_files()
+        self.pulls = self.bells is not None and self._receivers_pull()
         self.library = " ".join(mpi.Get_library_version().splitlines()[0].strip("\0").replace("Version:", "").split())[
             :80
         ]
@@ -43,29 +44,33 @@ class MPI:
         """Return (a function that carries the steps out once, a function that frees what it holds)."""
         ready = []
         for turn in steps:
-            requests, adds = [], []
+            arriving, requests, adds = [], [], []
             for piece, target, room in _places(turn, state, temp, per_chunk):
-                requests.append(self.comm.Recv_init([room, self.mpi.FLOAT], piece.peer, piece.tag))
+                arriving.append(self.comm.Recv_init([room, self.mpi.FLOAT], piece.peer, piece.tag))
                 if piece.add:
                     adds.append((target, room))
             for piece in turn.sends:
                 part = state[piece.begin * per_chunk : piece.stop * per_chunk]
                 requests.append(self.comm.Send_init([part, self.mpi.FLOAT], piece.peer, piece.tag))
-            ready.append((requests, *_who_rings(turn, per_chunk), adds))
+            ready.append((arriving, arriving + requests, *_who_rings(turn, per_chunk, self.pulls), adds))
         start, wait, add, bells = self.mpi.Prequest.Startall, self.wait, np.add, self.bells
 
         def go() -> None:
-            for requests, ring, heed, adds in ready:
+            for arriving, requests, ring, heed, thank, thanked, adds in ready:
                 start(requests)
                 if bells is not None:
                     bells.ring(ring)
                     bells.wait(heed)
+                    if thank or thanked:
+                        wait(arriving)
+                        bells.ring(thank)
+                        bells.wait(thanked)
                 wait(requests)
                 for target, room in adds:
                     add(target, room, out=target)
 
         def free() -> None:
-            for requests, *_others in ready:
+            for _arriving, requests, *_others in ready:
                 for request in requests:
                     request.Free()
 
@@ -82,8 +87,27 @@ class MPI:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
+        if self.bells is None:
+            self.wait([self.comm.Ibarrier()])
         self.together()
-        self.wait([self.comm.Ibarrier()])
+
+    def _receivers_pull(self) -> bool:
+        """Whether a large message arrives while its sender sleeps: then senders may sleep, instead of asking again and again."""
+        part = np.zeros(1 << 18, np.float32)
+        arrived = np.ones(1)
+        if self.rank == 0:
+            request = self.comm.Isend([part, self.mpi.FLOAT], 1, 0)
+            self.bells.ring((1,))
+            arrived[0] = self.bells.wait((1,), seconds=0.5)
+            self.wait([request])
+            if not arrived[0]:
+                self.bells.wait((1,))
+        elif self.rank == 1:
+            request = self.comm.Irecv([part, self.mpi.FLOAT], 0, 0)
+            self.bells.wait((0,))
+            self.wait([request])
+            self.bells.ring((0,))
+        return bool(self.agree(arrived[0]))
 
     def together(self) -> None:
         """Sleep until all ranks are here, where they share cores."""
@@ -123,12 +147,17 @@ class MPI:
 LARGE_B = 4096.0  # above it a message needs both sides at once
 
 
-def _who_rings(turn: Turn, per_chunk: int) -> tuple[list[int], list[int]]:
-    """Return (ranks to ring, ranks whose ring to wait for) of a turn: senders ring receivers; for large messages both do."""
+def _who_rings(turn: Turn, per_chunk: int, pulls: bool) -> tuple[list[int], ...]:
+    """Return the ranks to ring and to wait for when a turn starts, and again when its large messages have arrived.
+
+    Senders ring receivers; for large messages both do. Where receivers pull, they ring a second time when they are done, and
+    the senders of large messages sleep until then.
+    """
     large = lambda p: (p.stop - p.begin) * per_chunk * 4 > LARGE_B  # noqa: E731
-    ring = [p.peer for p in turn.sends] + [p.peer for p in turn.receives if large(p)]
-    heed = [p.peer for p in turn.receives] + [p.peer for p in turn.sends if large(p)]
-    return ring, heed
+    out, into = ([p.peer for p in side if large(p)] for side in (turn.sends, turn.receives))
+    ring = [p.peer for p in turn.sends] + into
+    heed = [p.peer for p in turn.receives] + out
+    return (ring, heed, into, out) if pulls else (ring, heed, [], [])
 
 
 def _forget_shared_files() -> None:
