@@ -44,6 +44,7 @@ def used_per_domain(system: System, n_ranks: int) -> int:
 
     256 ranks on racks of 72 take 64 of each, so that groups of a power of two stay inside.
 
+    >>> from course_lib.timing.system import load
     >>> used_per_domain(load("gb200-nvl72"), 256), used_per_domain(load("gb200-nvl72"), 144), used_per_domain(load("dgx-h100"), 64)
     (64, 72, 8)
     """
@@ -82,6 +83,7 @@ def reach(strides: tuple[tuple[int, int], ...], per_host: int, per_domain: int, 
 def shared(system: System, per_domain_as_host: bool) -> System:
     """Return the system as groups see it that all talk at once: GPUs share cards. `per_domain_as_host` makes a domain one host.
 
+    >>> from course_lib.timing.system import load
     >>> shared(load("aws-p4d"), False).scale_out.bandwidth_Bps / 1e9
     6.25
     """
@@ -110,6 +112,7 @@ def view(system: System, at: Reach) -> tuple[System, int, int]:
     Cards that fewer than the GPUs of a host are shared equally. Groups with a few ranks in each of several NVLink
     domains are placed by domains.
 
+    >>> from course_lib.timing.system import load
     >>> [view(load("dgx-h100"), reach(((8, stride),), 8, 8, 64))[2] for stride in (1, 8)]
     [1, 8]
     """
@@ -127,6 +130,7 @@ def view(system: System, at: Reach) -> tuple[System, int, int]:
 def check_room(n_ranks: int, system: System) -> None:
     """Refuse more ranks than the system has, and several domains where no network joins them.
 
+    >>> from course_lib.timing.system import load
     >>> check_room(64, load("dgx-h100"))
     """
     if n_ranks > system.n_max:
