@@ -182,9 +182,10 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
         ),
         "",
     ]
+    words = said()
     for name, value in sorted(found.terms.items(), key=lambda item: -item[1]):
         if value > 0:
-            lines.append(f"  {value / found.step_s:6.1%} {say_time(value):>10}  {_(name)}")
+            lines.append(f"  {value / found.step_s:6.1%} {say_time(value):>10}  {words[name]}")
     some, of = found.recomputed
     if some:
         lines.append(_("  {some} of {of} layers of a stage are computed again.").format(some=some, of=of))
@@ -194,7 +195,7 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
             need=gigabytes(found.memory_B), has=gigabytes(found.capacity_B)
         ),
     ]
-    lines += [f"  {gigabytes(value):>10}  {name}" for name, value in found.memory.items() if value > 0]
+    lines += [f"  {gigabytes(value):>10}  {words[name]}" for name, value in found.memory.items() if value > 0]
     if found.spans:
         lines += ["", _("What each group crosses:")]
     for s in found.spans:
@@ -203,6 +204,38 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
             text.format(axis=s.axis, n=s.n_ranks, groups=s.n_groups, link=s.link, rate=say_rate(s.bandwidth_Bps))
         )
     return "\n".join(lines) + "\n"
+
+
+def said() -> dict[str, str]:
+    """Return the words for the terms of a step and the parts of memory in the reader's language; JSON keeps the names.
+
+    >>> from course_lib.plan.stepcost import TERMS
+    >>> set(TERMS) <= set(said())
+    True
+    """
+    return {
+        "matrix products": _("matrix products"),
+        "attention": _("attention"),
+        "bytes moved": _("bytes moved"),
+        "launches and gaps": _("launches and gaps"),
+        "output head": _("output head"),
+        "recomputing": _("recomputing"),
+        "tensor-parallel communication": _("tensor-parallel communication"),
+        "context-parallel communication": _("context-parallel communication"),
+        "expert-parallel communication": _("expert-parallel communication"),
+        "weight gathering": _("weight gathering"),
+        "pipeline hand-offs": _("pipeline hand-offs"),
+        "uneven stages": _("uneven stages"),
+        "pipeline bubble": _("pipeline bubble"),
+        "gradient synchronization": _("gradient synchronization"),
+        "optimizer": _("optimizer"),
+        "outside the layers": _("outside the layers"),
+        "slowest GPU": _("slowest GPU"),
+        "weights": _("weights"),
+        "gradients": _("gradients"),
+        "activations": _("activations"),
+        "working space": _("working space"),
+    }
 
 
 def gigabytes(size_B: float) -> str:

@@ -84,7 +84,7 @@ class Layout:
     def __post_init__(self):
         """Refuse counts that are not whole, and experts that do not fold into the ranks of a stage."""
         for name in ("tensor", "pipeline", "data", "expert", "context", "expert_tensor"):
-            whole(name, getattr(self, name), at_least=1)
+            object.__setattr__(self, name, whole(name, getattr(self, name), at_least=1))
         order_of(self.order)
         ranks, asked = self.tensor * self.context * self.data, self.expert * self.expert_tensor
         if ranks % asked:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.base.errors import CourseError, whole
+from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
@@ -179,10 +179,16 @@ def search(
     batch = whole("global_batch", global_batch, at_least=1)
     k = constants() if using is None else using
     counts = [whole("gpus", n, at_least=1) for n in (gpus if isinstance(gpus, Sequence | np.ndarray) else [gpus])]
+    if not counts:
+        raise CourseError(_("Give at least one number of GPUs."))
+    max_tensor = None if max_tensor is None else whole("max_tensor", max_tensor, at_least=1)
+    contexts = tuple(whole("contexts", c, at_least=1) for c in contexts)
+    zeros = tuple(whole("zeros", z, at_least=0, at_most=3) for z in zeros)
+    recomputes = tuple(one_of(_("kind of recomputing"), word, RECOMPUTE) for word in recomputes)
     bar = Bar() if progress is True else progress or None
-    parts = []
     options = {"global_batch": batch, "seq": seq, "max_tensor": max_tensor, "contexts": contexts}
     options |= {"zeros": zeros, "recomputes": recomputes, "order": order}
+    parts = []
     for n in counts:
         check_room(n, place)
         try:
@@ -191,7 +197,7 @@ def search(
             if len(counts) == 1:
                 raise
     if not parts:
-        candidates(shape, counts[0], **options)
+        candidates(shape, counts[0], **options)  # says why
     columns: dict[str, list[NDArray]] = {}
     total, done = sum(len(p) for p in parts), 0
     # attention without a fused kernel depends on what is recomputed: price the kinds apart

@@ -195,11 +195,11 @@ def step(
         share, plans = float(some[0]), full if some[0] == 1 else plans
     kept = found.held
     memory = {
-        _("weights"): kept.weights_B,
-        _("gradients"): kept.grads_B,
-        _("optimizer"): kept.optimizer_B,
-        _("activations"): kept.activations_B,
-        _("working space"): kept.working_B,
+        "weights": kept.weights_B,
+        "gradients": kept.grads_B,
+        "optimizer": kept.optimizer_B,
+        "activations": kept.activations_B,
+        "working space": kept.working_B,
     }
     memory = {name: float(part[0]) for name, part in memory.items()}
     if check_memory and sum(memory.values()) > processor.hbm_B:

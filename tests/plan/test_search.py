@@ -123,3 +123,20 @@ def test_nothing_that_divides_is_a_sentence():
         search("llama3-70b", "polaris", 4096, global_batch=4096)
     with pytest.raises(CourseError):
         search("llama3-70b", "dgx-h100", 0, global_batch=8)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"contexts": [0]}, {"zeros": [4]}, {"recomputes": ["some"]}, {"max_tensor": 0}, {"global_batch": 0}, {"seq": 0}],
+)
+def test_choices_that_cannot_be_are_refused(change):
+    with pytest.raises(CourseError):
+        search("llama3-8b", "dgx-h100", 8, **({"global_batch": 8} | change))
+    with pytest.raises(CourseError, match="at least one number"):
+        search("llama3-8b", "dgx-h100", [], global_batch=8)
+
+
+def test_context_ranks_are_tried_where_asked():
+    found = search("llama3-8b", "dgx-h100", 8, global_batch=8, seq=131072, contexts=(1, 2, 4, 8))
+    assert set(found.table["context"].tolist()) == {1, 2, 4, 8}
+    assert found.best["context"] > 1
