@@ -247,3 +247,38 @@ def test_ends_take_the_place_of_layers_where_the_authors_did_that():
     assert gap_of(model("gpt3-175b"), 8) == 0
     assert gap_of(model("gpt3-175b"), 5) == -1
     assert gap_of(model("gpt3-175b"), 97) == -1
+
+
+def test_the_optimizer_reads_and_writes_its_share_of_the_states():
+    shape, k = model("llama3-8b"), constants()
+    for zero, share in ((0, 1), (1, 8)):
+        p = plan(tensor=1, pipeline=1, data=8, n_micro=1, zero=zero, sequence=False)
+        found = stepcost.price(shape, load("dgx-h100"), chip("h100"), p, k, seq=8192)
+        held_B = 8_030_261_248 / share * stepcost.OPTIMIZER_B
+        assert found.terms["optimizer"][0] == pytest.approx(held_B / (3.35e12 * k["hbm"]), rel=1e-6)
+
+
+def test_what_no_computing_hides_is_predicts_time():
+    shape = model("llama3-8b")
+    k = {**constants(), "hidden_by": 0.0, "disturbs": 0.0}
+    size_B = 2.0 * 8_030_261_248
+    gather, scatter, reduce = (
+        float(pricer(op, "dgx-h100", 64)(size_B)) for op in ("all_gather", "reduce_scatter", "all_reduce")
+    )
+    for zero, m, weights_s, gradients_s in (
+        (0, 4, 0, reduce),
+        (1, 4, gather, scatter),
+        (3, 4, 8 * gather, 4 * scatter),
+    ):
+        p = plan(tensor=1, pipeline=1, data=64, n_micro=m, zero=zero, sequence=False)
+        found = stepcost.price(shape, load("dgx-h100"), chip("h100"), p, k, seq=8192).terms
+        assert found["weight gathering"][0] == pytest.approx(weights_s, rel=1e-6)
+        assert found["gradient synchronization"][0] == pytest.approx(gradients_s, rel=1e-6)
+
+
+def test_experts_exchange_twice_each_way_by_predicts_time():
+    shape, k = model("mixtral-8x7b"), {**constants(), "expert_shown": 1.0, "sent_once": 0.0}
+    p = plan(tensor=1, pipeline=1, data=16, expert=8, n_micro=2, sequence=False)
+    found = stepcost.price(shape, load("dgx-h100"), chip("h100"), p, k, seq=4096).terms
+    one_s = float(pricer("all_to_all", "dgx-h100", 8)(4096 * 2 * 4096 * 2.0))
+    assert found["expert-parallel communication"][0] == pytest.approx(4 * one_s * 32 * 2)
