@@ -1,4 +1,4 @@
-"""`interconnect measure`: real collectives between processes of this computer (or copies), timed and laid beside the model."""
+"""`interconnect measure`: real collectives between processes of this computer, or copies, beside the model."""
 
 import argparse
 import contextlib
@@ -80,7 +80,7 @@ def _collective(args, sizes, seconds, rounds, progress) -> int:
         seconds=seconds,
         rounds=rounds,
         backend=args.backend,
-       
+
         progress=progress,
     )
     progress(None, "")

@@ -1,4 +1,4 @@
-"""Lesson A: choose a log or paste one, and see the verdict, what was expected, and the causes; real collectives beside the model."""
+"""Lesson A: choose a log or paste one and see the verdict and the causes; real collectives beside the model."""
 
 from dataclasses import dataclass
 from functools import lru_cache

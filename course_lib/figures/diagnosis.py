@@ -1,4 +1,4 @@
-"""Diagnosis as pictures: a log's bus bandwidth beside what is expected of the machine; pairs of GPUs on one line; or a sentence."""
+"""Diagnosis as pictures: bus bandwidth beside what is expected; pairs of GPUs on one line; or a sentence."""
 
 from collections.abc import Sequence
 

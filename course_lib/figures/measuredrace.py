@@ -1,4 +1,4 @@
-"""Measured collectives beside their prediction: two algorithms over size, and below how many times as long the second takes."""
+"""Measured collectives beside their prediction: two algorithms over size, and below the ratio of their times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

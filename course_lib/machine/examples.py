@@ -1,4 +1,4 @@
-"""Example logs for lesson A, in the shapes that tools print: the model's numbers with noise, most with a planted fault; one real measurement."""
+"""Example logs of lesson A in the tools' shapes, most with a planted fault, and one real measurement."""
 
 import json
 from collections.abc import Callable

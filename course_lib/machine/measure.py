@@ -1,106 +1,38 @@
-"""Measure: real collectives from the course's own schedules, run by real processes, checked, timed, and laid beside a model."""
+"""Measure: real collectives from the course's own schedules, run by real processes, checked and timed."""
 
-import os
-import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.base.errors import CourseError, finite, one_of, whole
+from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes
 from course_lib.comm.meaning import canonical_op
 from course_lib.comm.registry import algorithm_name, algorithms, build
 from course_lib.comm.schedule import Schedule
-from course_lib.machine.measurelaunch import Processes, has_module
+from course_lib.machine.measurehost import choose_backend, free_memory_B, this_machine
+from course_lib.machine.measurelaunch import Processes
 from course_lib.machine.measuremoves import chunk_elements, turns
+from course_lib.machine.measurerecord import Measurement, Point, as_data, from_data, without
 from course_lib.machine.measuretransport import room_needed
 
+__all__ = [
+    "ALGORITHMS",
+    "Measurement",
+    "Point",
+    "as_data",
+    "from_data",
+    "measure",
+    "schedule_of",
+    "sizes_between",
+    "without",
+]
+
 ALGORITHMS = ("ring", "tree", "halving-doubling", "direct")
-BACKENDS = ("auto", "mpi", "torch-gloo", "torch-nccl")
 MAX_RANKS, MAX_POINTS, MAX_SECONDS = 64, 400, 3600.0
 ENOUGH = 3  # rounds in which every point has to be timed
 _MEMORY_SHARE = 0.5  # of what is free: more would push somebody else's pages out
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One algorithm at one message size: its times round by round, and how many elements were wrong on the worst rank.
-
-    A round is several runs in a row. `usual_s` are the rounds' medians, `quick_s` their lower deciles. `time_s` is the quickest
-    of these: what a run takes where the computer's other work did not disturb it; median and quartiles of the usual times
-    show how much it did disturb.
-    """
-
-    algorithm: str
-    message_B: float
-    quick_s: tuple[float, ...]
-    usual_s: tuple[float, ...]
-    wrong: int | None
-
-    @property
-    def time_s(self) -> float:
-        """The least disturbed time."""
-        return float(min(self.quick_s))
-
-    @property
-    def median_s(self) -> float:
-        """The median of the rounds' usual times."""
-        return float(np.median(self.usual_s))
-
-    @property
-    def quartiles_s(self) -> tuple[float, float]:
-        """The lower and the upper quartile of the rounds' usual times."""
-        low, high = np.quantile(self.usual_s, [0.25, 0.75])
-        return float(low), float(high)
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What was measured, on what, and whether all that was asked for was reached.
-
-    `machine` says in words what it ran on (processor, cores, Python, libraries). `missing` are (algorithm, message_B) that
-    the time did not reach. `schedules` are what really ran, by algorithm.
-    """
-
-    op: str
-    n_ranks: int
-    backend: str
-    points: tuple[Point, ...]
-    missing: tuple[tuple[str, float], ...]
-    rounds: int
-    machine: dict[str, str | int]
-    schedules: dict[str, Schedule] = field(repr=False)
-
-    @property
-    def algorithms(self) -> list[str]:
-        """Names in the order asked for."""
-        return list(dict.fromkeys(p.algorithm for p in self.points))
-
-    @property
-    def wrong(self) -> list[Point]:
-        """Points whose result was not what the collective promises."""
-        return [p for p in self.points if p.wrong]
-
-    @property
-    def disturbed(self) -> float:
-        """How many times as long the usual run took as the least disturbed one (median over the points)."""
-        return float(np.median([p.median_s / p.time_s for p in self.points]))
-
-    @property
-    def cores(self) -> int:
-        """Processor cores that the ranks share; GPUs have one worker each."""
-        return self.n_ranks if self.backend == "torch-nccl" else int(self.machine.get("cores", 1))
-
-    def columns(self, algorithm: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (message_B, time_s) of one algorithm's right points, small to large."""
-        name = one_of(_("measured algorithm"), algorithm, self.algorithms)
-        mine = sorted((p.message_B, p.time_s) for p in self.points if p.algorithm == name and not p.wrong)
-        sizes, times = zip(*mine, strict=True) if mine else ((), ())
-        return np.array(sizes), np.array(times)
 
 
 def schedule_of(op: str, algorithm: str, n_ranks: int) -> Schedule:
@@ -290,164 +222,3 @@ def _memory_B(plans: dict[str, Schedule], sizes: Sequence[int]) -> int:
             )
         )
     return int(needed)
-
-
-def free_memory_B() -> int | None:
-    """Return the bytes of memory that are free for use, or None where the system does not say.
-
-    >>> free = free_memory_B()
-    >>> free is None or free > 0
-    True
-    """
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("MemAvailable"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return int(os.sysconf("SC_AVPHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def gpus_here() -> int:
-    """Return how many CUDA devices PyTorch sees; 0 without PyTorch."""
-    if not has_module("torch"):
-        return 0
-    import torch
-
-    return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
-
-
-def choose_backend(backend: str, n_ranks: int) -> str:
-    """Return what will carry the messages, or raise a CourseError that says what to install.
-
-    >>> choose_backend("smoke signals", 2)
-    Traceback (most recent call last):
-    ...
-    course_lib.base.errors.CourseError: There is no backend 'smoke signals'. Valid: auto, mpi, torch-gloo, torch-nccl.
-    """
-    from course_lib.machine.measurelaunch import mpiexec
-
-    name = one_of(_("backend"), backend, BACKENDS)
-    if name.startswith("torch") and not has_module("torch"):
-        raise CourseError(
-            _("{name} needs PyTorch, which is not installed here: `pip install torch`, or use --backend mpi.").format(
-                name=name
-            )
-        )
-    if name == "torch-nccl" and gpus_here() < n_ranks:
-        text = _(
-            "NCCL needs a GPU for every rank: {n} ranks are asked for, and the GPUs that PyTorch sees here are {g}. "
-            "Ask for fewer ranks, or use --backend torch-gloo or mpi to run on the processors."
-        )
-        raise CourseError(text.format(n=n_ranks, g=gpus_here()))
-    if name == "auto":
-        if gpus_here() >= n_ranks:
-            return "torch-nccl"
-        if has_module("mpi4py") or not has_module("torch"):
-            name = "mpi"
-        else:
-            return "torch-gloo"
-    if name == "mpi":
-        mpiexec()
-    return name
-
-
-def this_machine() -> dict[str, str | int]:
-    """Return what the measurement ran on, without names of people, hosts or folders.
-
-    >>> sorted(this_machine())
-    ['cores', 'load', 'processor', 'python', 'system']
-    """
-    processor = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                processor = line.split(":", 1)[1].strip()
-                break
-    except OSError:
-        pass
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:
-        cores = os.cpu_count() or 1
-    try:
-        load = f"{os.getloadavg()[0]:.2f}"
-    except (AttributeError, OSError):
-        load = ""
-    return {
-        "processor": processor,
-        "cores": cores,
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "load": load,
-    }
-
-
-def as_data(measured: Measurement) -> dict:
-    """Return a measurement as plain data for JSON, schedules and all; `from_data` reads it back."""
-    return {
-        "op": measured.op,
-        "n_ranks": measured.n_ranks,
-        "backend": measured.backend,
-        "rounds": measured.rounds,
-        "machine": measured.machine,
-        "points": [
-            {
-                "algorithm": p.algorithm,
-                "message_B": p.message_B,
-                "quick_s": list(p.quick_s),
-                "usual_s": list(p.usual_s),
-                "wrong": p.wrong,
-            }
-            for p in measured.points
-        ],
-        "missing": [list(pair) for pair in measured.missing],
-        "schedules": {name: schedule.to_arrays() for name, schedule in measured.schedules.items()},
-    }
-
-
-def from_data(data: dict) -> Measurement:
-    """Read a measurement back from `as_data`; anything unexpected is a CourseError.
-
-    >>> from_data({"op": "all_reduce"})
-    Traceback (most recent call last):
-    ...
-    course_lib.base.errors.CourseError: This is no measurement of `interconnect measure`: it has no 'points'.
-    """
-    keys = ("points", "op", "n_ranks", "backend", "missing", "rounds", "machine", "schedules")
-    for key in keys:
-        if not isinstance(data, dict) or key not in data:
-            raise CourseError(_("This is no measurement of `interconnect measure`: it has no {key!r}.").format(key=key))
-    try:
-        points = tuple(
-            Point(
-                str(p["algorithm"]),
-                float(p["message_B"]),
-                tuple(map(float, p["quick_s"])),
-                tuple(map(float, p["usual_s"])),
-                p["wrong"],
-            )
-            for p in data["points"]
-        )
-        missing = tuple((str(name), float(size)) for name, size in data["missing"])
-        schedules = {str(name): Schedule.from_arrays(s) for name, s in data["schedules"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, CourseError):
-            raise
-        raise CourseError(_("This measurement is damaged: {error}.").format(error=error)) from None
-    for point in points:
-        for name in ("quick_s", "usual_s"):
-            finite(name, getattr(point, name) or (None,), above=0, unit="s")
-    return Measurement(
-        canonical_op(data["op"]), whole("n_ranks", data["n_ranks"], at_least=2), str(data["backend"]), points, missing,
-        whole("rounds", data["rounds"], at_least=0), dict(data["machine"]), schedules,
-    )  # fmt: skip
-
-
-def without(measured: Measurement, *names: str) -> Measurement:
-    """Return the measurement without some algorithms: what a model may look at before it is asked about them."""
-    gone = {one_of(_("measured algorithm"), name, measured.algorithms) for name in names}
-    return replace(measured, points=tuple(p for p in measured.points if p.algorithm not in gone))

@@ -1,4 +1,4 @@
-"""A bell between processes that share cores: whoever waits sleeps until the other rings, instead of burning the core it needs."""
+"""A bell between processes that share cores: whoever waits sleeps until the other rings."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""Measured beside predicted: every algorithm from the others' constants, and which of two is faster on both sides of their crossing."""
+"""Measured beside predicted: every algorithm from the others' constants, and a race of two of them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate, say_time
 from course_lib.links.calibrate import Fit, fit
-from course_lib.machine.measure import Measurement
+from course_lib.machine.measurerecord import Measurement
 from course_lib.machine.measurefit import Cores, fit_cores, off, order, predict_s
 
 

@@ -1,4 +1,4 @@
-"""Copies inside one process: the same picture for a single link, host memory to host memory and, with a GPU, host to device."""
+"""Copies inside one process: the picture of a single link, host to host and, with a GPU, host to device."""
 
 import contextlib
 import time
@@ -11,16 +11,10 @@ from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate, say_time
 from course_lib.links.calibrate import Fit, fit
-from course_lib.machine.measure import (
-    ENOUGH,
-    MAX_POINTS,
-    Point,
-    free_memory_B,
-    gpus_here,
-    sizes_between,
-    this_machine,
-)
+from course_lib.machine.measure import ENOUGH, MAX_POINTS, sizes_between
 from course_lib.machine.measurefit import off
+from course_lib.machine.measurehost import free_memory_B, gpus_here, this_machine
+from course_lib.machine.measurerecord import Point
 
 _LEAST = 4  # points of a part
 KINDS = ("host to host", "host to device", "device to host", "device to device")

@@ -1,4 +1,4 @@
-"""What measured collectives say: α and β of every algorithm, and one model of processes that share cores for all of them."""
+"""What measured collectives say: one model of processes that share cores, for all algorithms."""
 
 import itertools
 from collections.abc import Mapping, Sequence

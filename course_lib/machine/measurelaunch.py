@@ -1,4 +1,4 @@
-"""Starts the measuring processes, hears what they say, and leaves none behind: not on an error, not on Ctrl-C, not on kill −9."""
+"""Starts the measuring processes, hears what they say, and leaves none behind, not even on kill −9."""
 
 import contextlib
 import importlib.util

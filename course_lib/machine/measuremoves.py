@@ -1,4 +1,4 @@
-"""One rank's part of a schedule: what it sends, receives and adds in every repeat, and the numbers that show a wrong sum."""
+"""One rank's part of a schedule: what it sends, receives and adds, and numbers that show a wrong sum."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How processes exchange the pieces of one repeat: through MPI, or through torch.distributed; imported only inside them."""
+"""How processes exchange the pieces of one repeat: through MPI, or through torch.distributed."""
 
 import contextlib
 import os

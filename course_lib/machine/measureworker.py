@@ -1,4 +1,4 @@
-"""The body of one measuring process: check every point's sum, time it in rounds of changing order, report, never outlive its parent."""
+"""The body of one measuring process: check every sum, time in rounds, report, never outlive its parent."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Write logs in the shape that tools print them, for exercises, examples and tests: the readers' counterpart."""
+"""Write logs in the shape that tools print them, for exercises, examples and tests."""
 
 from collections.abc import Sequence
 

@@ -76,7 +76,7 @@ def test_a_very_long_paste_is_sent_to_the_command(explorer):
 
 def test_without_mpi_the_lesson_goes_on_with_the_shipped_measurement(monkeypatch, capsys):
     monkeypatch.setattr("course_lib.machine.measurelaunch.has_module", lambda name: False)
-    monkeypatch.setattr("course_lib.machine.measure.has_module", lambda name: False)
+    monkeypatch.setattr("course_lib.machine.measurehost.has_module", lambda name: False)
     assert lessonA.measured_here(True) is examples.measurement()
     assert "pip install" in capsys.readouterr().out
 

@@ -134,7 +134,7 @@ def test_sizes_double_and_end_where_asked():
 
 def test_without_mpi4py_the_sentence_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(measurelaunch, "has_module", lambda name: False)
-    monkeypatch.setattr("course_lib.machine.measure.has_module", lambda name: False)
+    monkeypatch.setattr("course_lib.machine.measurehost.has_module", lambda name: False)
     assert main(["measure", "--seconds", "2"]) == 2
     said = capsys.readouterr().err
     assert "pip install" in said
@@ -143,8 +143,8 @@ def test_without_mpi4py_the_sentence_says_what_to_install(monkeypatch, capsys):
 
 
 def test_nccl_without_gpus_says_how_many_it_needs(monkeypatch):
-    monkeypatch.setattr("course_lib.machine.measure.has_module", lambda name: True)
-    monkeypatch.setattr("course_lib.machine.measure.gpus_here", lambda: 2)
+    monkeypatch.setattr("course_lib.machine.measurehost.has_module", lambda name: True)
+    monkeypatch.setattr("course_lib.machine.measurehost.gpus_here", lambda: 2)
     with pytest.raises(CourseError, match="a GPU for every rank: 4 ranks"):
         measure(backend="torch-nccl")
 

@@ -1,4 +1,4 @@
-"""Exercise A, measure your own machine: four logs to diagnose: a slow box, copies between pairs, a run that never was, a cluster."""
+"""Exercise A: four logs to diagnose: a slow box, copies between pairs, a run that never was, a cluster."""
 
 import numpy as np
 
