@@ -3,14 +3,15 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from course_lib.base.language import _
 from course_lib.grading import numbers, probe, wire
 from course_lib.grading.numbers import ANOTHER, Identity
 from course_lib.grading.outside import Kernel
-from course_lib.grading.question import Question, seeded
+from course_lib.grading.question import Case, Question, seeded
 from course_lib.grading.verdict import CORRECT, NOT_YET, Verdict, blank, judge
 
 JUDGE_S = 60
@@ -63,47 +64,54 @@ def ask(
     own = numbers.numbers_of(question, identity.learner)
     cases = question.cases(own, seeded(question.id, identity.learner, "inputs"))
     replies = kernel.ask(question, cases)
+    absent = all(reply.state in (probe.ABSENT, probe.UNTOUCHED) for reply in replies)
+    verdict = _judged(question, own, cases, replies)
+    if verdict.state != CORRECT and not absent:
+        verdict, flags = _wrong(question, identity, replies, known, verdict)
+        if question.kind == "value" or not verdict.points:
+            return Asked(verdict, flags=flags)
+    elif absent or question.kind == "value":
+        return Asked(verdict, absent=absent)
+    hidden = question.cases(own, seeded(question.id, secret, "runner"))
+    return _fresh(question, verdict, _judged(question, own, hidden, kernel.ask(question, hidden)))
+
+
+def _judged(
+    question: Question, own: Mapping[str, Any], cases: Sequence[Case], replies: Sequence[probe.Reply]
+) -> Verdict:
     try:
         with _at_most(JUDGE_S):
-            verdict = judge(question, own, cases, replies)
-            absent = all(reply.state in (probe.ABSENT, probe.UNTOUCHED) for reply in replies)
-            if verdict.state != CORRECT and not absent:
-                return _wrong(question, identity, replies, known, verdict)
-            if question.kind != "function" or not verdict.points:
-                return Asked(verdict, absent=absent)
-            hidden = question.cases(own, seeded(question.id, secret, "runner"))
+            return judge(question, own, cases, replies)
     except (_TooLong, MemoryError):
-        return Asked(blank(question, NOT_YET, _("The answer is too large to be looked at.")))
-    replies = kernel.ask(question, hidden)
-    try:
-        with _at_most(JUDGE_S):
-            return _fresh(question, verdict, judge(question, own, hidden, replies))
-    except (_TooLong, MemoryError):
-        return Asked(blank(question, NOT_YET, _("The answer is too large to be looked at.")))
+        return blank(question, NOT_YET, _("The answer is too large to be looked at."))
 
 
 def _fresh(question: Question, public: Verdict, hidden: Verdict) -> Asked:
     """Join both verdicts. What the secret inputs were is for the instructor; the learner hears the wrong model's name."""
-    if hidden.state == CORRECT:
-        return Asked(public)
+    if public.state != CORRECT or hidden.state == CORRECT:
+        points = min(public.points, hidden.points)
+        return Asked(replace(public, points=points), private=" ".join(hidden.sentences)[:2000])
     names = set(hidden.misconceptions)
     named = [m for m in question.misconceptions if m.name in names and not callable(m.sentence)]
     said = [m.sentence for m in named] or [
         _("It is right for the inputs of the notebook's check, and wrong for others.")
     ]
-    points = min(public.points, hidden.points)
-    verdict = Verdict(question.id, NOT_YET, points, public.of, tuple(said), hidden.misconceptions)
+    verdict = Verdict(question.id, NOT_YET, hidden.points, public.of, tuple(said), hidden.misconceptions)
     return Asked(verdict, private=" ".join(hidden.sentences)[:2000])
 
 
 def _wrong(
     question: Question, identity: Identity, replies: Sequence[probe.Reply], known: Sequence[str], verdict: Verdict
-) -> Asked:
-    """Say so where a wrong answer is right for other numbers than the learner's own."""
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Say so where a wrong answer is right for other numbers than the learner's own; to the learner without a name."""
     stated = identity.stated if identity.kind == ANOTHER else ""
-    fits = numbers.whose(question, replies, identity.learner, stated, known)
+    try:
+        with _at_most(JUDGE_S):
+            fits = numbers.whose(question, replies, identity.learner, stated, known)
+    except (_TooLong, MemoryError):
+        fits = []
     if not fits:
-        return Asked(verdict)
+        return verdict, ()
     if fits == [""]:
         said = _("This is right for the public numbers, those of a blank LEARNER; yours are others.")
         flag = _("{name}: right for the public numbers (LEARNER was blank), not for this learner's own.")
@@ -111,10 +119,8 @@ def _wrong(
     else:
         said = _("This is right for another learner's numbers; yours are others.")
         flag = _("{name}: right for the numbers of {who}, not for this learner's own.")
-        flag = flag.format(name=question.id, who=", ".join(who or _("the public") for who in fits))
-    sentences = (said, *verdict.sentences)
-    changed = Verdict(verdict.question, verdict.state, verdict.points, verdict.of, sentences, verdict.misconceptions)
-    return Asked(changed, flags=(flag,))
+        flag = flag.format(name=question.id, who=", ".join(fits))
+    return replace(verdict, sentences=(said, *verdict.sentences)), (flag,)
 
 
 def _stated(kernel: Kernel) -> str | probe.Reply:

@@ -118,6 +118,7 @@ class Book:
             when = {"timestamp": submitted.replace(tzinfo=None)} if submitted is not None else {}
             submission = book.update_or_create_submission(assignment, result["student"], **when)
             page = next(page for page in submission.notebooks if page.name == notebook)
+            self._complete(page)
             by_cell = {row["question"].replace(".", "-"): row for row in result["questions"]}
             by_hand = {item["cell"]: item for item in result["manual"]}
             for grade in page.grades:
@@ -128,6 +129,18 @@ class Book:
                 comment.auto_comment = _comment(result, row, item)
             page.late_submission_penalty = penalty or None
             book.db.commit()
+
+    def _complete(self, page: Any) -> None:
+        """Give an older submission the rows of cells that the release has got since."""
+        from nbgrader.api import Comment, Grade
+
+        graded, said = {grade.name for grade in page.grades}, {comment.name for comment in page.comments}
+        for cell in (*page.notebook.grade_cells, *page.notebook.task_cells):
+            if cell.name not in graded:
+                Grade(cell_id=cell.id, cell=cell, notebook=page)
+        for cell in (*page.notebook.solution_cells, *page.notebook.task_cells):
+            if cell.name not in said:
+                Comment(cell_id=cell.id, cell=cell, notebook=page)
 
     def _grade(self, grade: Any, row: Mapping[str, Any] | None, item: Mapping[str, Any] | None) -> None:
         if row is not None:

@@ -48,6 +48,31 @@ def make(most_B: int) -> Path | None:
     return None
 
 
+def lives(name: str) -> bool:
+    """Return whether the process whose number `name` begins with still runs; True where that cannot be told.
+
+    >>> lives(f"{os.getpid()}-x"), lives("no number")
+    (True, True)
+    """
+    number = name.split("-")[0]
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OSError):
+        return True
+    return True
+
+
+def sweep() -> None:
+    """Remove the empty groups of processes that were killed."""
+    for base, _limit in _places():
+        for group in base.glob("interconnect-*-*"):
+            if not lives(group.name.removeprefix("interconnect-")):
+                with contextlib.suppress(OSError):
+                    group.rmdir()
+
+
 def entering(group: Path | None, command: list[str]) -> list[str]:
     """Return a command line that enters `group` and then becomes `command`."""
     if group is None:

@@ -8,6 +8,7 @@ import re
 import secrets
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ from course_lib.grading.ledger import Ledger
 from course_lib.grading.marks import Job, Settings
 from course_lib.grading.pool import Pool, failed, pool
 from course_lib.grading.sandbox import Limits, available
+
+REPORT_S = 20.0  # how often the tables are brought up to date
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +111,7 @@ class _Batch:
     ) -> None:
         self.options, self.settings, self.ledger, self.tell = options, settings, ledger, tell
         self.opened: Book | None = None
+        self.reported_s = time.monotonic()
         self.outcome = Outcome()
         self.times: dict[str, tuple[datetime | None, str]] = {}
         self.due: dict[str, datetime | None] = {}
@@ -136,18 +140,25 @@ class _Batch:
                 self.outcome.repeated = sum(result["state"] == "marked" for result in old.values())
                 for some in results:
                     self._keep(some, [])
+                    if time.monotonic() - self.reported_s > REPORT_S:
+                        self._report()
                     for job, _result in some:
                         done += 1
                         self.tell(done, len(jobs), job.student)
         except (_Stopped, KeyboardInterrupt):
             self.outcome.stopped = True
         self._keep([], refused)
+        self._report()
+        return self.outcome
+
+    def _report(self) -> None:
+        """Write the tables as far as they are known."""
         about = {"sandbox": "bubblewrap" if self.options.walled else "none", "stopped": self.outcome.stopped}
         if not self.options.walled:
             about["warning"] = _("Graded without a sandbox: hand-ins could read and change this machine's files.")
         about |= {"late_rule": self.options.rule, "time": datetime.now(UTC).isoformat(timespec="seconds")}
         report.write(self.options.to, self.outcome.rows, about)
-        return self.outcome
+        self.reported_s = time.monotonic()
 
     @property
     def book(self) -> Book:

@@ -24,6 +24,7 @@ from course_lib.grading.outside import Kernel
 HOME = "/home/learner"
 # Users that exist nowhere: one per hand-in, so that a limit on processes counts this hand-in's only.
 OWN_B = 512 * 2**20  # for the warmed Python itself, where the system counts both together
+PREFIX = "interconnect-grade-"
 FIRST_USER, USERS = 1_900_000_000, 1_000_000
 
 
@@ -87,6 +88,14 @@ def _packages() -> list[str]:
     return [path for path in dict.fromkeys(found) if path and Path(path).is_dir()]
 
 
+def _sweep() -> None:
+    """Remove what graders that were killed have left behind."""
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        if not memorygroup.lives(path.name.removeprefix(PREFIX)):
+            shutil.rmtree(path, ignore_errors=True)
+    memorygroup.sweep()
+
+
 class Sandbox:
     """A warmed Python with a library that lacks `withheld`; `kernel()` gives a fresh walled-off kernel. Close it when done."""
 
@@ -97,7 +106,8 @@ class Sandbox:
         self._users = itertools.count(os.getpid() * 97 % USERS)
         if walled and (why := available()):
             raise CourseError(why)
-        self._folder = tempfile.TemporaryDirectory(prefix="interconnect-grade-")
+        _sweep()
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
         self._process: subprocess.Popen | None = None
         self._group: Path | None = None
         try:
@@ -126,6 +136,8 @@ class Sandbox:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
         python = python if python.exists() else Path(os.path.realpath(sys.executable))
+        if self.walled and python.is_relative_to(sys.base_prefix):
+            python = Path(self._python_home()) / python.relative_to(sys.base_prefix)
         command = [str(python), "-I", "-S", "-B", f"{course}/nursery.py", json.dumps(settings), str(theirs.fileno())]
         if self.walled:
             command = self._bubblewrap(folder, packages, inside) + command
@@ -140,9 +152,14 @@ class Sandbox:
             stderr=self._log,
             env=self._environment(settings["home"]),
             cwd="/",
+            start_new_session=True,  # Ctrl-C is for the grader to hear
         )
         theirs.close()
         self._said(120.0)
+
+    def _python_home(self) -> str:
+        """Return where Python lies inside: where it always does, unless a folder of the hand-in's own would hide it."""
+        return "/python" if Path(sys.base_prefix).is_relative_to("/tmp") else sys.base_prefix
 
     def _environment(self, home: str) -> dict[str, str]:
         """Nothing of the grader's environment goes in."""
@@ -167,14 +184,18 @@ class Sandbox:
             words += ["--ro-bind-try", name, name]
         words += ["--proc", "/proc", "--dev", "/dev"]
         # bubblewrap makes the folders above a mount for root only.
-        above = [place for name in (sys.base_prefix, HOME, *inside) for place in reversed(Path(name).parents)]
+        home = self._python_home()
+        above = [place for name in (home, HOME, *inside) for place in reversed(Path(name).parents)]
         for place in dict.fromkeys(str(one) for one in above if len(one.parts) > 1 and one.parts[1] != "usr"):
             words += ["--perms", "0755", "--dir", place]
         if not Path(sys.base_prefix).is_relative_to("/usr"):
-            words += ["--ro-bind", sys.base_prefix, sys.base_prefix]
+            words += ["--ro-bind", sys.base_prefix, home]
         for path, name in zip(packages, inside, strict=True):
             words += ["--ro-bind", path, name]
-            for place in (path, name) if Path(path).is_relative_to(sys.base_prefix) else (name,):
+            seen = [name]
+            if Path(path).is_relative_to(sys.base_prefix):
+                seen.append(str(Path(home) / Path(path).relative_to(sys.base_prefix)))
+            for place in seen:
                 if (Path(path) / "course_lib").is_dir():  # an installed course would bring its questions along
                     words += ["--tmpfs", f"{place}/course_lib"]
         words += ["--ro-bind", str(folder / "course"), "/course", "--dir", HOME, "--perms", "1777", "--tmpfs", "/tmp"]
