@@ -1,0 +1,315 @@
+"""Plans: a training step by tensor degree with the memory below it, one step term by term, and all plans of a search."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from course_lib.base.errors import CourseError, finite, whole
+from course_lib.base.language import _
+from course_lib.base.scale import GB, say_bytes, say_number, say_time
+from course_lib.figures.base import (
+    at,
+    base_figure,
+    describe,
+    limit_line,
+    line,
+    linear_axis,
+    log_axis,
+    note,
+    points,
+    say_tick_time,
+)
+from course_lib.figures.degrees import HATCH, bars, same_length
+from course_lib.figures.rows import row_label, rows_layout
+from course_lib.figures.theme import color, faded, theme
+
+PARTS = ("computing", "recomputing", "exposed communication", "bubble", "optimizer")
+ROW = 38
+
+
+def _fills() -> dict[str, tuple[str, str]]:
+    """Colour and hatching of each part of a step."""
+    return {
+        "computing": (faded(color("memory"), 0.55), ""),
+        "recomputing": (faded(color("memory"), 0.9), "x"),
+        "exposed communication": (color("network"), "/"),
+        "bubble": (faded(color("attention"), 0.55), "."),
+        "optimizer": (color("model"), "-"),
+    }
+
+
+def _said() -> dict[str, str]:
+    return {
+        "computing": _("computing"),
+        "recomputing": _("recomputing"),
+        "exposed communication": _("exposed communication"),
+        "bubble": _("bubble"),
+        "optimizer": _("optimizer"),
+    }
+
+
+def by_degree(
+    tensor: Sequence[int],
+    groups: Mapping[str, Sequence[float]],
+    memory_B,
+    capacity_B: float,
+    *,
+    chosen: int,
+    title: str,
+    gpu: str = "GPU",
+) -> go.Figure:
+    """Return the step of a plan at every tensor degree in five parts, and under it what the fullest GPU holds; six traces.
+
+    `groups` maps `PARTS` to seconds (n,), NaN where a degree does not divide; `memory_B` (n,) likewise. The `chosen` degree is
+    framed.
+
+    >>> parts = {p: [1.0, float("nan")] for p in PARTS}
+    >>> fig = by_degree([1, 2], parts, [4e9, float("nan")], 80e9, chosen=1, title="a plan")
+    >>> len(fig.data), fig.layout.meta["table"]["rows"][1][1]
+    (6, 'does not divide')
+    """
+    tensor = [whole("tensor", t, at_least=1) for t in tensor]
+    given = {p: np.asarray(groups[p], float) for p in PARTS}
+    memory = np.asarray(memory_B, float)
+    same_length(len(tensor), memory_B=memory, **given)
+    if chosen not in tensor:
+        raise CourseError(
+            _("{n} is not among the degrees drawn: {all}.").format(n=chosen, all=", ".join(map(str, tensor)))
+        )
+    capacity_B = finite("capacity_B", capacity_B, above=0, unit="bytes")
+    here, x, total = tensor.index(chosen), np.arange(len(tensor), dtype=float), sum(given.values())
+    good = np.isfinite(total)
+    if not good.any():
+        raise CourseError(_("None of the degrees {all} divides.").format(all=", ".join(map(str, tensor))))
+    said, fills = _said(), _fills()
+    texts = [
+        _("tensor {t}: {step} a step ({parts}); {size} on the fullest GPU").format(
+            t=t,
+            step=say_time(float(total[i])),
+            parts=", ".join(f"{said[p]} {say_time(float(given[p][i]))}" for p in PARTS if given[p][i] > 0),
+            size=say_bytes(float(memory[i])),
+        )
+        if good[i]
+        else _("tensor {t}: does not divide").format(t=t)
+        for i, t in enumerate(tensor)
+    ]
+    data, base = [], np.zeros(len(x))
+    for part in PARTS:
+        high = np.nan_to_num(given[part])
+        trace = bars(x, high, base, [fills[part][0]] * len(x), texts)
+        trace["marker"]["pattern"] = HATCH | {"fgcolor": theme().ground, "shape": fills[part][1]}
+        data.append(trace)
+        base = base + high
+    ok = memory <= capacity_B
+    held = bars(x, np.nan_to_num(memory) / GB, 0, [faded(color("memory"), 0.8 if f else 0.35) for f in ok], texts)
+    held["marker"]["pattern"] = HATCH | {"fgcolor": theme().muted, "shape": ["" if f else "x" for f in ok]}
+    data.append(held | {"yaxis": "y2"})
+    top = float(np.nanmax(total)) * 1.2
+    most = min(max(float(np.nanmax(memory)), capacity_B) * 1.25, 3.2 * capacity_B)
+    labels = [
+        note(
+            (f"<b>{say_number(float(v), 3)}</b>" if i == here else say_number(float(v), 3)) if g else "–",
+            x=float(i),
+            y=float(v) if g else 0.0,
+            xref="x",
+            yref="y",
+            yshift=11,
+        )
+        for i, (v, g) in enumerate(zip(total, good))
+    ]
+    labels += [
+        note(
+            say_bytes(float(m)),
+            x=float(i),
+            y=most * 0.93,
+            xref="x",
+            yref="y2",
+        )
+        for i, m in enumerate(memory)
+        if good[i] and m / GB > most / GB * 0.93
+    ]
+    labels.append(
+        note(
+            _("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity_B)),
+            role="limit",
+            x=1,
+            xref="paper",
+            xanchor="right",
+            y=capacity_B / GB,
+            yref="y2",
+            yshift=11,
+        )
+    )
+    frame = {
+        "type": "rect",
+        "xref": "x",
+        "x0": here - 0.44,
+        "x1": here + 0.44,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": color("attention"), "width": 2},
+        "layer": "below",
+    }
+    columns = [_("tensor"), _("step"), *said.values(), _("memory"), _("fits")]
+    rows = [
+        (
+            t,
+            say_time(float(total[i])),
+            *(say_time(float(given[p][i])) for p in PARTS),
+            say_bytes(float(memory[i])),
+            _("yes") if ok[i] else _("no"),
+        )
+        if good[i]
+        else (t, _("does not divide"), *("–",) * (len(columns) - 2))
+        for i, t in enumerate(tensor)
+    ]
+    return base_figure(
+        data,
+        title=title,
+        subtitle=_(
+            "plain grey: computing; crossed: recomputing; hatched: exposed communication; dotted: bubble; "
+            "below: the fullest GPU, crossed out where it does not fit"
+        ),
+        xaxis=linear_axis(_("GPUs that share every layer (tensor); replicas take the rest"), -0.6, len(x) - 0.4)
+        | {"tickvals": x.tolist(), "ticktext": [str(t) for t in tensor], "showgrid": False, "anchor": "y2"},
+        yaxis=linear_axis(_("one step (s)"), 0, top) | {"domain": [0.46, 1], "nticks": 5},
+        yaxis2=linear_axis(_("memory (GB)"), 0, most / GB) | {"domain": [0, 0.34], "nticks": 4},
+        barmode="overlay",
+        height=540,
+        annotations=labels,
+        shapes=[limit_line(y=capacity_B / GB, yref="y2"), frame],
+        meta=describe("; ".join(texts) + ".", columns, rows),
+    )
+
+
+def terms(named_s: Mapping[str, float], *, groups: Mapping[str, str], title: str = "", subtitle: str = "") -> go.Figure:
+    """Return the terms of one step (seconds by name) as bars, longest first, those of no length left out; one trace.
+
+    `groups` says to which of `PARTS` a term belongs.
+
+    >>> terms({"matrix products": 3.0, "bubble": 1.0}, groups={"matrix products": "computing", "bubble": "bubble"}).layout.title.text
+    'Matrix products take 75 % of a step of 4 s'
+    """
+    kept = {n: finite(n, v, at_least=0, unit="s") for n, v in named_s.items()}
+    kept = {n: v for n, v in sorted(kept.items(), key=lambda item: -item[1]) if v > 0}
+    if not kept:
+        raise CourseError(_("No term has a length."))
+    names, value = list(kept), np.array(list(kept.values()))
+    total, y, fills = float(value.sum()), np.arange(len(kept), dtype=float), _fills()
+    share = value / total
+    texts = [
+        _("{name}: {time}, {share} %").format(name=_(n), time=say_time(float(v)), share=say_number(100 * float(s), 2))
+        for n, v, s in zip(names, value, share)
+    ]
+    trace = bars(value, y, 0, [fills[groups[n]][0] for n in names], texts, across=True)
+    trace["marker"]["pattern"] = HATCH | {"fgcolor": theme().ground, "shape": [fills[groups[n]][1] for n in names]}
+    return base_figure(
+        [trace],
+        title=title
+        or _("{name} take {share} % of a step of {time}").format(
+            name=_(names[0]).capitalize(), share=say_number(100 * float(share[0]), 2), time=say_time(total)
+        ),
+        subtitle=subtitle
+        or _("plain grey: computing; crossed: recomputing; hatched: exposed communication; dotted: bubble"),
+        xaxis=linear_axis(_("time (s)"), 0, float(value.max()) * 1.05),
+        **rows_layout(len(names), ROW),
+        barmode="overlay",
+        annotations=[
+            row_label(f"{_(n)}  <b>{say_time(float(v))}</b>", i) | {"yshift": 17}
+            for i, (n, v) in enumerate(zip(names, value))
+        ],
+        meta=describe(
+            _("A step of {time}: {list}.").format(time=say_time(total), list="; ".join(texts)),
+            [_("term"), _("time"), _("share")],
+            [(_(n), say_time(float(v)), f"{100 * float(s):.1f} %") for n, v, s in zip(names, value, share)],
+        ),
+    )
+
+
+def all_plans(
+    step_s,
+    memory_B,
+    frontier: Sequence[int],
+    names: Sequence[str],
+    capacity_B: float,
+    *,
+    n_plans: int,
+    most: int = 1500,
+    title: str = "",
+) -> go.Figure:
+    """Return plans as points of step time and memory, those that nothing beats joined by a line, and the capacity dashed.
+
+    `frontier` are places in the arrays (in order of time), `names` what each of them is called. At most `most` of the others are
+    drawn, evenly. Three traces.
+
+    >>> fig = all_plans([1.0, 2.0, 3.0], [70e9, 60e9, 65e9], [0, 1], ["a", "b"], 80e9, n_plans=3)
+    >>> len(fig.data), fig.layout.title.text.startswith("3 plans: the quickest takes 1 s")
+    (3, True)
+    """
+    time = np.asarray(finite("step_s", step_s, above=0, unit="s"), float)
+    memory = np.asarray(finite("memory_B", memory_B, above=0, unit="bytes"), float)
+    same_length(len(time), memory_B=memory)
+    same_length(len(frontier), names=names)
+    if not len(frontier):
+        raise CourseError(_("There is no plan to draw."))
+    front = np.asarray(frontier, int)
+    seen = np.unique(np.linspace(0, len(time) - 1, min(most, len(time))).astype(int))
+    cloud = points(time[seen], memory[seen] / GB, role="limit", symbol="circle", size=4)
+    cloud["marker"]["color"] = faded(color("limit"), 0.35)
+    cloud |= {"hoverinfo": "skip"}
+    texts = [
+        _("{name}: {time} a step, {size}").format(
+            name=n, time=say_time(float(time[i])), size=say_bytes(float(memory[i]))
+        )
+        for n, i in zip(names, front)
+    ]
+    edge = line(time[front], memory[front] / GB, role="model", width=1.5)
+    marks = points(time[front], memory[front] / GB, role="model", symbol="diamond", size=9, hover="%{text}", text=texts)
+    xaxis = log_axis(_("one step"), float(time.min()) / 1.15, float(np.quantile(time, 0.97)) * 1.1, say_tick_time, 4)
+    yaxis = linear_axis(_("memory of the fullest GPU (GB)"), 0, capacity_B / GB * 1.12)
+    best, lean = int(front[0]), int(front[-1])
+    labels = [
+        note(
+            names[0],
+            role="model",
+            x=at(xaxis, float(time[best])),
+            xref="x",
+            xanchor="left",
+            xshift=8,
+            y=float(memory[best]) / GB,
+            yref="y",
+            yshift=12,
+        ),
+        note(
+            _("capacity {size}").format(size=say_bytes(capacity_B)),
+            role="limit",
+            x=1,
+            xref="paper",
+            xanchor="right",
+            y=capacity_B / GB,
+            yref="y",
+            yshift=11,
+        ),
+    ]
+    head = _("{n} plans: the quickest takes {a} a step, the leanest {b} and {size}").format(
+        n=say_number(n_plans),
+        a=say_time(float(time[best])),
+        b=say_time(float(time[lean])),
+        size=say_bytes(float(memory[lean])),
+    )
+    return base_figure(
+        [cloud, edge, marks],
+        title=title or head,
+        subtitle=_("dots: plans that fit; diamonds: plans that no other beats in both time and memory"),
+        xaxis=xaxis,
+        yaxis=yaxis,
+        annotations=labels,
+        shapes=[limit_line(y=capacity_B / GB)],
+        meta=describe(
+            head + ". " + "; ".join(texts) + ".",
+            [_("plan"), _("step"), _("memory")],
+            [(n, say_time(float(time[i])), say_bytes(float(memory[i]))) for n, i in zip(names, front)],
+        ),
+    )
