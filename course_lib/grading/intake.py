@@ -20,8 +20,11 @@ SKIPPED = (".ipynb_checkpoints", "__pycache__", "__MACOSX", ".git", ".DS_Store",
 
 @dataclass(frozen=True)
 class HandIn:
-    """One input. `shown` is its path below submitted/; `member` names the file inside an archive; `problem` says why it
-    cannot be read. `folders` are the names between the learner's folder and the file."""
+    """One input.
+
+    `shown` is its path below submitted/; `member` names the file inside an archive; `problem` says why it cannot be read;
+    `folders` are the names between the learner's folder and the file.
+    """
 
     student: str
     shown: str

@@ -1,4 +1,4 @@
-"""The course's library as a hand-in sees it: without the questions, and without the modules that hold an exercise's answers."""
+"""The course's library as a hand-in sees it: without the questions, and without modules that hold answers."""
 
 import hashlib
 import shutil

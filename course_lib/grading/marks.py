@@ -1,21 +1,20 @@
-"""Marks one hand-in: runs its cells in a sandboxed kernel, asks each question where its graded cell stands, survives deaths."""
+"""Marks one hand-in: runs its cells in a sandbox, asks each question where its graded cell stands, survives deaths."""
 
-import ast
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading import autograded, bank, numbers, repair
+from course_lib.grading import bank, numbers, repair, results
 from course_lib.grading.asking import Asked, ask
 from course_lib.grading.outside import Ended, Kernel
-from course_lib.grading.question import Question
+from course_lib.grading.results import Run
 from course_lib.grading.sandbox import Limits, Sandbox
-from course_lib.grading.verdict import CORRECT, NOT_YET, Verdict, blank
+from course_lib.grading.steps import Step, steps, warm_imports
+from course_lib.grading.verdict import CORRECT, NOT_YET, blank
 
 MOST_DEATHS = 8
 
@@ -39,28 +38,6 @@ class Job:
     student: str
     shown: str
     content: bytes
-
-
-@dataclass
-class Step:
-    """A code cell: `question` is asked there; `owner` are the questions whose answers it sets."""
-
-    place: int
-    source: str
-    question: str = ""
-    owner: tuple[str, ...] = ()
-
-
-@dataclass
-class Run:
-    """What happened so far: verdicts by question, outputs by the cell's place, and what to tell."""
-
-    asked: dict[str, Asked] = field(default_factory=dict)
-    spoiled: dict[str, str] = field(default_factory=dict)
-    outputs: dict[int, dict[str, Any]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    touched: set[str] = field(default_factory=set)
-    errors: dict[str, str] = field(default_factory=dict)
 
 
 class Sandboxes:
@@ -91,21 +68,6 @@ class Sandboxes:
             self._open.popitem()[1].close()
 
 
-@cache
-def warm_imports(exercise: str) -> tuple[str, ...]:
-    """Return the imports of the release, so that every kernel finds them done."""
-    found = ["import numpy, numpy.random, numpy.linalg", "import course_lib.comm.requests"]
-    for cell in repair.release(exercise).cells:
-        if cell.cell_type != "code":
-            continue
-        try:
-            tree = ast.parse(cell.source)
-        except SyntaxError:
-            continue
-        found += [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return tuple(dict.fromkeys(found))
-
-
 def mark(job: Job, settings: Settings, sandboxes: Sandboxes) -> dict[str, Any]:
     """Return the marks of one hand-in as plain data; whatever it is, there is a state and a reason.
 
@@ -128,7 +90,7 @@ def mark(job: Job, settings: Settings, sandboxes: Sandboxes) -> dict[str, Any]:
         run = _Marking(job, repaired, settings, sandboxes).marked()
     except CourseError as error:  # the sandbox itself does not work: nobody's fault who handed in
         return result | {"state": "failed", "reason": str(error), "seconds": time.monotonic() - begun}
-    return result | _told(job, repaired, run) | {"seconds": round(time.monotonic() - begun, 3)}
+    return result | results.told(repaired, run) | {"seconds": round(time.monotonic() - begun, 3)}
 
 
 class _Marking:
@@ -304,90 +266,6 @@ def _spoken(error: dict[str, Any], limits: Limits) -> str:
         text = _("it asked for more memory than there is ({most:g} GiB at most).")
         return text.format(most=limits.memory_B / 2**30)
     return f"{name}: {value}" if value else name
-
-
-def steps(notebook: Any, questions: Sequence[Question]) -> list[Step]:
-    """Return the code cells in order, with the questions they ask or answer."""
-    names = {q.id: q.answer for q in questions}
-    found = []
-    for place, cell in enumerate(notebook.cells):
-        if cell.cell_type != "code":
-            continue
-        meta = cell.metadata.get("nbgrader") or {}
-        grade_id = str(meta.get("grade_id", ""))
-        name = grade_id.replace("-", ".")
-        if meta.get("grade") and not meta.get("solution") and name in names:
-            found.append(Step(place, cell.source, question=name))
-            continue
-        mine = grade_id.removesuffix("-answer").replace("-", ".")
-        owner = [mine] if mine in names and grade_id.endswith("-answer") else []
-        owner += [q for q, answer in names.items() if answer in _bound(cell.source) and q not in owner]
-        found.append(Step(place, cell.source, owner=tuple(owner)))
-    return found
-
-
-def _bound(source: str) -> set[str]:
-    """Return the names that a cell sets outside of functions."""
-    if len(source) > 200_000:
-        return set()
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    found, waiting = set(), list(tree.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        waiting += list(ast.iter_child_nodes(node))
-    return found
-
-
-def _told(job: Job, repaired: repair.Repaired, run: Run) -> dict[str, Any]:
-    """Return the result's data: verdicts, what people have to mark, notes, and the two pages."""
-    rows, flags = [], []
-    for question in bank.questions(repaired.exercise):
-        asked = run.asked[question.id]
-        verdict = asked.verdict
-        if verdict.state != CORRECT and question.id in run.errors:
-            verdict = Verdict(**(asdict(verdict) | {"sentences": (*verdict.sentences, run.errors[question.id])}))
-        flags += asked.flags
-        row = asdict(verdict) | {"private": asked.private, "look": bool(asked.flags)}
-        rows.append(
-            row | {"sentences": [_tidy(s) for s in verdict.sentences], "misconceptions": [*verdict.misconceptions]}
-        )
-    manual = manual_cells(repaired)
-    who = numbers.stated_in([c.source for c in repaired.notebook.cells if c.cell_type == "code"])
-    told: dict[str, Any] = {"state": "marked", "questions": rows, "manual": manual, "flags": flags, "learner": who}
-    told |= {"notes": [_tidy(n) for n in dict.fromkeys([*repaired.notes, *run.notes])]}
-    told |= {"points": sum(r["points"] for r in rows), "of": sum(r["of"] for r in rows)}
-    told["of"] += sum(item["of"] for item in manual)
-    told["autograded"] = autograded.notebook(repaired, rows, run.outputs)
-    told["feedback"] = autograded.page(repaired, rows, told["notes"], manual)
-    return told
-
-
-def manual_cells(repaired: repair.Repaired) -> list[dict[str, Any]]:
-    """Return the written answers that people mark: their points, and whether the release's text was changed at all."""
-    given = {
-        str((c.metadata.get("nbgrader") or {}).get("grade_id")): c for c in repair.release(repaired.exercise).cells
-    }
-    found = []
-    for cell in repaired.notebook.cells:
-        meta = cell.metadata.get("nbgrader") or {}
-        if meta.get("task") or (meta.get("grade") and meta.get("solution")):
-            written = bool(meta.get("task")) or cell.source.strip() != given[meta["grade_id"]].source.strip()
-            found.append({"cell": meta["grade_id"], "of": float(meta.get("points", 0)), "written": written})
-    return found
-
-
-def _tidy(text: str) -> str:
-    """Return text from a hand-in as one line that can be printed."""
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:1500]
 
 
 def marker(settings: Settings) -> tuple[Callable[[Job], dict[str, Any]], Callable[[], None]]:

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import queue
 import signal
 import sys
 import threading
@@ -216,3 +217,29 @@ class DaskPool:
 def pool(settings: Settings, n_processes: int, scheduler: str = "") -> Pool:
     """Return what marks: this machine's processes, or the cluster at `scheduler`."""
     return DaskPool(settings, scheduler) if scheduler else LocalPool(settings, n_processes)
+
+
+def ahead(workers: Pool, jobs: Sequence[Job], most: int = 20) -> Iterator[list[tuple[Job, dict[str, Any]]]]:
+    """Yield what the workers have given since, at most `most`; a thread collects it, so that they never wait for us."""
+    waiting: queue.SimpleQueue = queue.SimpleQueue()
+
+    def collect_all() -> None:
+        try:
+            for pair in workers.marked(jobs):
+                waiting.put(pair)
+            waiting.put(None)
+        except BaseException as error:
+            waiting.put(error)
+
+    threading.Thread(target=collect_all, daemon=True).start()
+    ended = False
+    while not ended:
+        some = [waiting.get()]
+        while len(some) < most and not waiting.empty():
+            some.append(waiting.get())
+        ended = some[-1] is None
+        for got in some:
+            if isinstance(got, BaseException):
+                raise got
+        if good := [got for got in some if got is not None]:
+            yield good

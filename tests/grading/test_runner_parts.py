@@ -14,7 +14,7 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.grading import intake, late, library, numbers, repair, report
 from course_lib.grading.ledger import Ledger
-from course_lib.grading.runner import _rank, _winners
+from course_lib.grading.rivals import rank, winners
 from tests.grading.handins import RIGHT, cell, copied, filled, release, without, write
 
 NAME = "00_start_here/00_start_here.ipynb"
@@ -222,10 +222,10 @@ def test_of_several_files_the_one_with_the_right_name_is_marked(tmp_path):
     for name in ("00_start_here/00_start_here.ipynb", "00_start_here/Kim 00.ipynb", "old/00_start_here (1).ipynb"):
         write(tmp_path / "kim" / name, filled(RIGHT))
     found = [(one, Job("", one.student, one.shown, one.read())) for one in intake.collect(tmp_path)]
-    winners = dict(zip([one.shown for one, _job in found], _winners(found), strict=True))
-    assert winners.pop("kim/00_start_here/00_start_here.ipynb") is None
-    assert set(winners.values()) == {"kim/00_start_here/00_start_here.ipynb"}
-    assert _rank(found[0][0], "00")[0]
+    won = dict(zip([one.shown for one, _job in found], winners(found), strict=True))
+    assert won.pop("kim/00_start_here/00_start_here.ipynb") is None
+    assert set(won.values()) == {"kim/00_start_here/00_start_here.ipynb"}
+    assert rank(found[0][0], "00")[0]
 
 
 def test_the_library_of_a_hand_in_holds_no_question_and_no_withheld_module(tmp_path):
