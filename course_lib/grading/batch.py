@@ -16,7 +16,7 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.grading import autograded, bank, late, library, numbers, repair, report
 from course_lib.grading.gradebook import Book
-from course_lib.grading.intake import HandIn
+from course_lib.grading.intake import HandIn, as_name
 from course_lib.grading.ledger import Ledger
 from course_lib.grading.marks import Job, Settings
 from course_lib.grading.pool import ahead, failed, pool
@@ -181,7 +181,7 @@ class Batch:
         for kind, suffix in (("autograded", ".ipynb"), ("feedback", ".html")):
             if pages[kind] is None:
                 continue
-            target = self.options.to / kind / result["student"] / path.parent.name / (path.stem + suffix)
+            target = self.options.to / kind / as_name(result["student"]) / path.parent.name / (path.stem + suffix)
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = target.with_name(target.name + ".new")
             fresh.write_text(pages[kind], encoding="utf-8", newline="\n")

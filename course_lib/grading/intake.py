@@ -75,15 +75,17 @@ def collect(folder: Path) -> list[HandIn]:
         if entry.name in SKIPPED:
             continue
         path, shown = Path(entry.path), _clean(entry.name)
-        student = re.sub(NOTEBOOK, "", re.sub(r"(?i)\.zip$", "", entry.name))
+        student = as_text(entry.name)
+        if not entry.is_dir(follow_symlinks=False):
+            student = re.sub(NOTEBOOK, "", re.sub(r"(?i)\.zip$", "", student))
         if entry.is_symlink():
             found.append(HandIn(_clean(student), shown, path, problem=_("It is a link. Links are not followed.")))
         elif problem := _bad_name(student):
             found.append(HandIn(_clean(student), shown, path, problem=problem))
         elif entry.is_dir(follow_symlinks=False):
-            inside = list(_below(path, entry.name, (), [0], ""))
+            inside = list(_below(path, student, (), [0], ""))
             if not inside:
-                inside = [HandIn(entry.name, shown + "/", path, problem=_("There is no notebook in this folder."))]
+                inside = [HandIn(student, shown + "/", path, problem=_("There is no notebook in this folder."))]
             found += inside
         else:
             found += _file(path, student, shown, (), "")
@@ -100,8 +102,22 @@ def _bad_name(student: str) -> str:
     return ""
 
 
+def as_text(name: str) -> str:
+    """Return a file's name as text, also where this machine's own encoding is not UTF-8."""
+    try:
+        return os.fsencode(name).decode("utf-8")
+    except UnicodeError:
+        return name
+
+
+def as_name(text: str) -> str:
+    """Return text as this machine can name a file; undoes `as_text`."""
+    return os.fsdecode(text.encode("utf-8"))
+
+
 def _clean(text: str) -> str:
     """Return a name as it can be printed."""
+    text = as_text(text)
     text = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
@@ -138,7 +154,7 @@ def _below(folder: Path, student: str, folders: tuple[str, ...], count: list[int
 def _file(path: Path, student: str, shown: str, folders: tuple[str, ...], stamp: str) -> Iterator[HandIn]:
     is_zip = path.suffix.lower() == ".zip"
     if not is_zip and not NOTEBOOK.search(path.name):
-        if not folders and path.parent.name != student:  # a stray file at the top
+        if not folders and as_text(path.parent.name) != student:  # a stray file at the top
             yield HandIn(_clean(student), shown, path, problem=_("It is neither a notebook nor a folder of one."))
         return
     try:
