@@ -21,10 +21,10 @@ STATUS = _(
 )
 KEYS = _(
     "Keys of --json: op, n_ranks, backend, rounds, machine, points [algorithm, message_B, time_s, median_s, quartiles_s, "
-    "quick_s, usual_s, wrong], missing [algorithm, message_B], complete, wrong_points, schedules, and with two sizes or more fits "
+    "rounds_s, wrong], missing [algorithm, message_B], complete, wrong_points, schedules, and with two sizes or more fits "
     "[algorithm, latency_s, bandwidth_Bps, line_off, model_off, others_off], model, race [first, second, fitted_to, "
-    "measured, predicted, crossings, agreed, decided]. Off is the median of |model ÷ measured − 1|; time_s is the least of quick_s, the "
-    "rounds' lower deciles; median_s and quartiles_s are of usual_s, their medians."
+    "measured, predicted, crossings, agreed, decided]. Off is the median of |model ÷ measured − 1|; "
+    "time_s is the lower quartile of rounds_s."
 )
 
 
@@ -80,7 +80,6 @@ def _collective(args, sizes, seconds, rounds, progress) -> int:
         seconds=seconds,
         rounds=rounds,
         backend=args.backend,
-
         progress=progress,
     )
     progress(None, "")
@@ -169,17 +168,17 @@ def _table(measured, found) -> list[str]:
             backend=measured.backend,
             library=machine.get("library", ""),
         ),
-        _(
-            "least disturbed time (lower to upper quartile of {n} rounds), then what the other algorithms predict"
-        ).format(n=measured.rounds),
+        _("lower quartile of {n} rounds, the upper one, then what the other algorithms predict").format(
+            n=measured.rounds
+        ),
         "",
-        f"{_('size'):>9}" + "".join(f"  {name:>36}" for name in measured.algorithms),
+        f"{_('size'):>9}" + "".join(f"  {name:>28}" for name in measured.algorithms),
     ]
     model = {} if found is None else {row.algorithm: row for row in found.algorithms}
     cells: dict[float, dict[str, str]] = {}
     for p in measured.points:
         low, high = p.quartiles_s
-        text = f"{say_time(p.time_s)} ({say_time(low)}–{say_time(high)})"
+        text = f"{say_time(low)} – {say_time(high)}"
         row = model.get(p.algorithm)
         if p.wrong:
             text += " " + _("WRONG")
@@ -189,7 +188,7 @@ def _table(measured, found) -> list[str]:
         cells.setdefault(p.message_B, {})[p.algorithm] = text
     for size in sorted(cells):
         lines.append(
-            f"{say_bytes(size):>9}" + "".join(f"  {cells[size].get(name, '–'):>36}" for name in measured.algorithms)
+            f"{say_bytes(size):>9}" + "".join(f"  {cells[size].get(name, '–'):>28}" for name in measured.algorithms)
         )
     return lines
 
@@ -211,9 +210,9 @@ def _sentences(measured, found, why: str) -> list[str]:
         name, size = measured.missing[0]
         text = _("{n} points were not reached in time, the first is {name} at {size}; give more --seconds.")
         lines.append(text.format(n=len(measured.missing), name=name, size=say_bytes(size)))
-    if measured.disturbed > 2:
+    if measured.disturbed > 1.6:
         text = _(
-            "The computer was busy with other work: the usual run took {x:.1f} × as long as the least disturbed one. "
+            "The computer was busy with other work: the rounds' upper quartile is {x:.1f} × the lower one. "
             "Run it again when it is quiet."
         )
         lines.append(text.format(x=measured.disturbed))

@@ -142,7 +142,7 @@ def measure(
         "op": op, "n_ranks": n, "backend": chosen, "sizes": sizes, "seconds": seconds, "rounds": rounds, "seed": seed,
         "schedules": [s.to_arrays() for s in plans.values()],
     }  # fmt: skip
-    times: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    times: dict[tuple[int, int], list[float]] = {}
     wrong: dict[tuple[int, int], int] = {}
     library, done, whole_work = "", 0, len(plans) * len(sizes) * (rounds + 1)
     tell = progress or (lambda share, words: None)
@@ -157,7 +157,7 @@ def measure(
                 if said["kind"] == "check":
                     wrong[at] = said["wrong"]
                 else:
-                    times.setdefault(at, []).append((float(said["quick_s"]), float(said["usual_s"])))
+                    times.setdefault(at, []).append(float(said["time_s"]))
                 tell(done / whole_work, f"{names[at[0]]}, {say_bytes(sizes[at[1]])}")
     tell(1.0, _("done"))
     made, missing = [], []
@@ -165,8 +165,7 @@ def measure(
         for m, size in enumerate(sizes):
             found = times.get((a, m), [])
             if found:
-                quick, usual = zip(*found, strict=True)
-                made.append(Point(name, float(size), quick, usual, wrong.get((a, m))))
+                made.append(Point(name, float(size), tuple(found), wrong.get((a, m))))
             if len(found) < min(ENOUGH, rounds):
                 missing.append((name, float(size)))
     if not made:
@@ -174,7 +173,7 @@ def measure(
             _("Nothing was timed within {s:g} s; give more seconds, fewer ranks or smaller messages.").format(s=seconds)
         )
     machine = this_machine() | {"library": library, "memory_B": needed_B}
-    most = max(len(p.usual_s) for p in made)
+    most = max(len(p.rounds_s) for p in made)
     return Measurement(op, n, chosen, tuple(made), tuple(missing), most, machine, plans)
 
 

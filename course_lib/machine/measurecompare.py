@@ -9,8 +9,8 @@ from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate, say_time
 from course_lib.links.calibrate import Fit, fit
-from course_lib.machine.measurerecord import Measurement
 from course_lib.machine.measurefit import Cores, fit_cores, off, order, predict_s
+from course_lib.machine.measurerecord import Measurement
 
 
 @dataclass(frozen=True, slots=True)

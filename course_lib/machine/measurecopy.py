@@ -124,7 +124,7 @@ def copies(
     began, tell = time.monotonic(), progress or (lambda share, words: None)
     movers = _movers(sizes[-1] // 4)
     order = [(kind, size) for size in sizes for kind in movers]
-    times: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    times: dict[tuple[str, int], list[float]] = {}
     wrong = {}
     for kind, size in order:
         copy, same = movers[kind]
@@ -141,13 +141,11 @@ def copies(
             each = int(np.clip(2e-5 / once, 1, 200))  # so many between two looks at the clock
             runs = int(np.clip(_SAMPLE_S / (once * each), 3, _MOST_TIMES))
             took = [copy(size // 4, each) for _again in range(runs)]
-            found = float(np.quantile(took, 0.1)), float(np.median(took))
+            found = float(np.median(took))
             times.setdefault((kind, size), []).append(found)
             tell((turn + 0.5) / rounds, f"{kind}, {say_bytes(size)}")
     tell(1.0, _("done"))
-    points = [
-        Point(k, float(s), *zip(*times[k, s], strict=True), wrong[k, s]) for k, s in sorted(times, key=order.index)
-    ]
+    points = [Point(k, float(s), tuple(times[k, s]), wrong[k, s]) for k, s in sorted(times, key=order.index)]
     missing = tuple((k, float(s)) for k, s in order if len(times.get((k, s), ())) < min(ENOUGH, rounds))
     return Copies(tuple(points), missing, this_machine())
 

@@ -13,33 +13,31 @@ from course_lib.comm.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One algorithm at one message size: its times round by round, and how many elements were wrong on the worst rank.
+    """One algorithm at one message size: the time of every round, and how many elements were wrong on the worst rank.
 
-    A round is several runs in a row. `usual_s` are the rounds' medians, `quick_s` their lower deciles. `time_s` is the quickest
-    of these: what a run takes where the computer's other work did not disturb it; median and quartiles of the usual times
-    show how much it did disturb.
+    A round is several runs in a row, its time their median. `time_s` is the lower quartile of the rounds: what the computer's
+    other work disturbs little, without being the luckiest round. Median and quartiles show how much it did disturb.
     """
 
     algorithm: str
     message_B: float
-    quick_s: tuple[float, ...]
-    usual_s: tuple[float, ...]
+    rounds_s: tuple[float, ...]
     wrong: int | None
 
     @property
     def time_s(self) -> float:
-        """The least disturbed time."""
-        return float(min(self.quick_s))
+        """The lower quartile of the rounds: the time that is fitted and compared."""
+        return self.quartiles_s[0]
 
     @property
     def median_s(self) -> float:
-        """The median of the rounds' usual times."""
-        return float(np.median(self.usual_s))
+        """The median of the rounds."""
+        return float(np.median(self.rounds_s))
 
     @property
     def quartiles_s(self) -> tuple[float, float]:
-        """The lower and the upper quartile of the rounds' usual times."""
-        low, high = np.quantile(self.usual_s, [0.25, 0.75])
+        """The lower and the upper quartile of the rounds."""
+        low, high = np.quantile(self.rounds_s, [0.25, 0.75])
         return float(low), float(high)
 
 
@@ -72,8 +70,8 @@ class Measurement:
 
     @property
     def disturbed(self) -> float:
-        """How many times as long the usual run took as the least disturbed one (median over the points)."""
-        return float(np.median([p.median_s / p.time_s for p in self.points]))
+        """Upper over lower quartile of the rounds, the median over the points: 1 on a quiet computer."""
+        return float(np.median([p.quartiles_s[1] / p.quartiles_s[0] for p in self.points]))
 
     @property
     def cores(self) -> int:
@@ -100,8 +98,7 @@ def as_data(measured: Measurement) -> dict:
             {
                 "algorithm": p.algorithm,
                 "message_B": p.message_B,
-                "quick_s": list(p.quick_s),
-                "usual_s": list(p.usual_s),
+                "rounds_s": list(p.rounds_s),
                 "wrong": p.wrong,
             }
             for p in measured.points
@@ -128,8 +125,7 @@ def from_data(data: dict) -> Measurement:
             Point(
                 str(p["algorithm"]),
                 float(p["message_B"]),
-                tuple(map(float, p["quick_s"])),
-                tuple(map(float, p["usual_s"])),
+                tuple(map(float, p["rounds_s"])),
                 p["wrong"],
             )
             for p in data["points"]
@@ -141,8 +137,7 @@ def from_data(data: dict) -> Measurement:
             raise
         raise CourseError(_("This measurement is damaged: {error}.").format(error=error)) from None
     for point in points:
-        for name in ("quick_s", "usual_s"):
-            finite(name, getattr(point, name) or (None,), above=0, unit="s")
+        finite("rounds_s", point.rounds_s or (None,), above=0, unit="s")
     return Measurement(
         canonical_op(data["op"]), whole("n_ranks", data["n_ranks"], at_least=2), str(data["backend"]), points, missing,
         whole("rounds", data["rounds"], at_least=0), dict(data["machine"]), schedules,

@@ -278,11 +278,11 @@ def room_needed(steps: Sequence[Turn]) -> int:
     return max((sum(p.stop - p.begin for p in turn.receives if p.add) for turn in steps), default=0)
 
 
-def timed(go: Callable[[], None], times: int, transport) -> tuple[float, float]:
-    """Return (the lower decile, the median) of the seconds of one run on its slowest rank, over `times` runs in a row.
+def timed(go: Callable[[], None], times: int, transport) -> float:
+    """Return the median seconds of one run on its slowest rank, over `times` runs in a row.
 
-    A rank that was late makes the others wait, so a run counts as long as its slowest rank took. Now and then the system
-    gives a core to somebody else for milliseconds; the lower decile is what a run takes where it did not.
+    A rank that was late makes the others wait, so a run counts as long as its slowest rank took. A median, because now and
+    then the system gives a core to somebody else for milliseconds.
     """
     took = np.empty(times)
     transport.finished()
@@ -292,5 +292,4 @@ def timed(go: Callable[[], None], times: int, transport) -> tuple[float, float]:
         go()
         transport.finished()
         took[i] = time.perf_counter() - begin
-    slowest = transport.largest(took)
-    return float(np.quantile(slowest, 0.1)), float(np.median(slowest))
+    return float(np.median(transport.largest(took)))

@@ -66,7 +66,7 @@ def sweep(job: dict, transport, line: Line) -> None:
     def left(share: float) -> bool:
         return bool(transport.agree(float(first and time.monotonic() - began < budget * share)))
 
-    def at(a: int, m: int, *, check: bool, times: int) -> tuple[float, float]:
+    def at(a: int, m: int, *, check: bool, times: int) -> float:
         schedule, steps, _room = plans[a]
         per_chunk = chunk_elements(schedule, sizes[m])
         mine = state[: schedule.chunks * per_chunk]
@@ -93,7 +93,7 @@ def sweep(job: dict, transport, line: Line) -> None:
         for a in range(len(plans)):
             if not left(0.5):
                 break
-            guess[a, m] = at(a, m, check=True, times=3)[0]
+            guess[a, m] = at(a, m, check=True, times=3)
             points.append((a, m))
     rng = np.random.default_rng(job["seed"])
     for turn in range(job["rounds"]):
@@ -104,9 +104,9 @@ def sweep(job: dict, transport, line: Line) -> None:
                 return
             a, m = points[i]
             times = int(np.clip(SAMPLE_S / max(guess[a, m], 1e-9), 3, MOST_TIMES))
-            quick, usual = at(a, m, check=False, times=times)
+            seconds = at(a, m, check=False, times=times)
             if first:
-                line.say(kind="sample", algorithm=a, size=m, quick_s=quick, usual_s=usual)
+                line.say(kind="sample", algorithm=a, size=m, time_s=seconds)
     if first:
         line.say(kind="end", rounds=job["rounds"], complete=len(points) == len(sizes) * len(plans))
 

@@ -88,12 +88,13 @@ def test_the_shipped_measurement_is_right_and_predicted_on_both_sides():
     found = compare(measured)
     assert max(row.line_off for row in found.algorithms) < 0.2
     assert max(row.model_off for row in found.algorithms) < 0.2
-    assert max(row.others_off for row in found.algorithms) < 0.3
+    assert max(row.others_off for row in found.algorithms) < 0.2
     race = found.race
     assert "tree" not in race.fitted_to
     sizes = sorted(race.predicted)
     assert [race.measured[m] for m in sizes[:6]] == [race.predicted[m] for m in sizes[:6]] == [1] * 6  # the tree below
-    assert race.measured[sizes[-1]] == race.predicted[sizes[-1]] == -1  # the ring above
+    assert race.predicted[sizes[-1]] == -1  # the ring above
+    assert race.measured[sizes[-1]] <= 0
     assert race.agreed >= 0.75 * race.decided
 
 

@@ -180,7 +180,7 @@ def test_a_wrong_schedule_is_found_wrong_by_real_processes():
 
 @needs_mpi
 def test_the_command_says_wrong_and_ends_with_one(capsys, monkeypatch, small):
-    bad = Point("tree", 8.0, (1e-6,), (1e-6,), 2)
+    bad = Point("tree", 8.0, (1e-6,), 2)
     broken = Measurement("all_reduce", 2, "mpi", (*small.points, bad), (), 3, small.machine, small.schedules)
     monkeypatch.setattr("course_lib.machine.measure.measure", lambda *a, **k: broken)
     assert main(["measure", "--json"]) == 1
@@ -305,7 +305,7 @@ def measured_by(model, names=NAMES, noise=0.0, n=4):
     points = []
     for name, schedule in schedules.items():
         times = predict_s(schedule, model, SIZES) * np.exp(rng.normal(0, noise, SIZES.size))
-        points += [Point(name, m, (t,), (t * 1.1,), 0) for m, t in zip(SIZES.tolist(), times.tolist())]
+        points += [Point(name, m, (t,), 0) for m, t in zip(SIZES.tolist(), times.tolist())]
     return Measurement("all_reduce", n, "mpi", tuple(points), (), 1, {"cores": model.cores}, schedules)
 
 
