@@ -27,6 +27,10 @@ c.Autograde.sanitize_preprocessors = AUTOGRADE_FIRST
 c.ExportApp.plugin_class = "course_lib.grading.export.ByQuestion"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # put your code here"}
 
+# A class on a hub: learners fetch and submit through this folder (instructor/hub/README.md).
+c.Exchange.root = os.environ.get("INTERCONNECT_EXCHANGE", os.path.join(ROOT, "grading", "exchange"))
+c.ExchangeFactory.release_feedback = "course_lib.grading.handback.ReleaseFeedback"
+
 # The checks stop learner code after ten seconds; this is for cells that loop outside of a function.
 c.Execute.timeout = 60
 c.Execute.store_widget_state = False
