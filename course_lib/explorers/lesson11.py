@@ -9,8 +9,11 @@ import plotly.graph_objects as go
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.cluster.tenants import slowdowns
 from course_lib.explorers.controls import Choice, CountSlider
 from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.fabric.bill import bill, published
+from course_lib.fabric.collisions import fullest_mean
 from course_lib.fabric.patterns import permutation, shift
 from course_lib.fabric.routes import routes
 from course_lib.fabric.scaleout import cluster
@@ -18,10 +21,13 @@ from course_lib.fabric.scaleup import simple_host
 from course_lib.fabric.sharing import loads, max_min_rates
 from course_lib.fabric.topology import Topology
 from course_lib.figures.curves import Curve, Measured, rate_over_size
+from course_lib.figures.fabrics import fullest_path, goodput_over_loss
 from course_lib.figures.layout import layout
 from course_lib.figures.topology import topology_loads
+from course_lib.links.packets import packet_overhead_B
 from course_lib.links.rdma import between_hosts_s
-from course_lib.timing.acrossboxes import Run, runs
+from course_lib.links.recovery import PAYLOAD_B, RECOVERIES, goodput_share, packets_behind, simulated_share
+from course_lib.timing.acrossboxes import Run, runs, two_boxes
 from course_lib.timing.tuning import predict
 
 HOSTS, PER_HOST, CARD_Bps, NVLINK_Bps = 8, 4, 50e9, 450e9
@@ -276,3 +282,101 @@ def rdma_or_host(message_B: float) -> str:
     return _("{size}: {a} straight, {b} through the memories of both hosts").format(
         size=say_bytes(message_B), a=say_time(straight), b=say_time(through)
     )
+
+
+def collisions(n_paths: int = 32) -> go.Figure:
+    """Return how many flows meet on the fullest of n_paths, hashed and spread, over the number of flows.
+
+    >>> collisions().layout.title.text.startswith("512 flows on 32 paths")
+    True
+    """
+    flows = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    return fullest_path(flows, [fullest_mean(k, n_paths) for k in flows], n_paths)
+
+
+def losses(round_trip_s: float = 20e-6, bandwidth_Bps: float = CARD_Bps) -> go.Figure:
+    """Return the share of sent packets that count over the loss, both recoveries, and runs that were played packet by packet.
+
+    >>> len(losses().data)
+    3
+    """
+    behind = packets_behind(
+        round_trip_s, bandwidth_Bps, PAYLOAD_B + packet_overhead_B("eth-400", max_payload_B=PAYLOAD_B)
+    )
+    loss = np.logspace(-6, -1, 41)
+    shares = [goodput_share(loss, behind, way) for way in RECOVERIES]
+    tried = np.array([1e-4, 1e-3, 1e-2, 1e-1])
+    runs_ = np.array([simulated_share(float(p), round(behind), n_packets=100_000) for p in tried])
+    title = _("One packet in 100 lost: go-back-N keeps {a} %, selective repeat {b} %").format(
+        a=say_number(100 * float(goodput_share(0.01, behind)), 2),
+        b=say_number(100 * float(goodput_share(0.01, behind, RECOVERIES[1])), 2),
+    )
+    return goodput_over_loss(loss, shares, RECOVERIES, played=(tried, runs_), title=title)
+
+
+def bills(n_gpus: int = 8192, ratios: tuple = (1, 2, 3, 7)) -> list[str]:
+    """Return what a network costs in switches and cables at several ratios, a line each.
+
+    >>> bills(4096, (1,))[0]
+    '1:1: 320 switches (128 + 128 + 64), 12,288 cables'
+    """
+    found = [bill(n_gpus, oversubscription=r) for r in ratios]
+    return [
+        _("{r}:1: {n} switches ({a} + {b} + {c}), {m} cables").format(
+            r=r, n=b.n_switches, a=b.n_leaves, b=b.n_spines, c=b.n_cores, m=f"{b.n_cables:,}"
+        )
+        for r, b in zip(ratios, found, strict=True)
+    ]
+
+
+def reference_designs() -> list[str]:
+    """Return the published designs beside the bill, a line each.
+
+    >>> all("as published" in line for line in reference_designs())
+    True
+    """
+    return [
+        _("{n} GPUs: {a} leaves, {b} spines, {c} cores; {verdict}").format(
+            n=f"{p.bill.n_gpus:,}",
+            a=p.bill.n_leaves,
+            b=p.bill.n_spines,
+            c=p.bill.n_cores,
+            verdict=_("as published") if p.agrees else _("published: {said}").format(said=p.switches),
+        )
+        for p in published()
+    ]
+
+
+TWO_TENANTS = {"A": [(0, 4), (1, 5), (4, 0), (5, 1)], "B": [(2, 6), (3, 7), (6, 2), (7, 3)]}
+
+
+def neighbours(ratio: int, choice: str, seed: int = 1) -> str:
+    """Return how many times slower each of two tenants is because of the other.
+
+    >>> neighbours(1, "adaptive")
+    'A 1 ×, B 1 ×'
+    """
+    found = slowdowns(fabric(ratio), TWO_TENANTS, choice=choice, seed=seed)
+    return ", ".join(_("{who} {r} ×").format(who=who, r=say_number(each["all"], 2)) for who, each in found.items())
+
+
+def sources_of_runs() -> list[str]:
+    """Return title and address of the runs over boxes.
+
+    >>> len(sources_of_runs())
+    4
+    """
+    known = [f"{r.title}, {r.settings}: {r.address}" for r in runs().values()]
+    return [*known, _("Two boxes: {address}").format(address=two_boxes()[1])]
+
+
+def source_of_claim(key: str) -> str:
+    """Return title and address of a source of the ledger of claims.
+
+    >>> source_of_claim("ea-rsc").startswith("Meta builds")
+    True
+    """
+    from course_lib.grading.claims import source
+
+    found = source(key)
+    return f"{found}: {found.address}"

@@ -155,6 +155,18 @@ def least_times_s(
     return dict(zip(MODELS, (float(v) for v in (one, one / g, serial, overlapped)), strict=True))
 
 
+def serial_with_sums_s(
+    boxes: int, message_B: float, *, per_box: int = PER_BOX, up_Bps: float = 900e9, card_Bps: float = 50e9
+) -> float:
+    """Return the least seconds of levels one after the other where NVSwitch adds: inside, a GPU carries S(1 + 1/g) and not 2(g − 1)/g · S.
+
+    >>> round(serial_with_sums_s(4, 2**32) * 1e3, 1)
+    21.5
+    """
+    between = least_times_s(boxes, message_B, per_box=per_box, up_Bps=up_Bps, card_Bps=card_Bps)[MODELS[3]]
+    return between + float(message_B) * (1 + 1 / per_box) / up_Bps
+
+
 def excluded(least_s: Mapping[str, float], measured_s: float) -> list[str]:
     """Return the models that a measurement excludes: even at line rate they need longer than was measured.
 
