@@ -257,3 +257,39 @@ def test_a_copy_is_not_changed_by_reading_it():
     before = copy.deepcopy(notebook)
     read(notebook)
     assert notebook == before
+
+
+@pytest.mark.nbgrader
+def test_written_answers_wait_for_people_and_their_points_stay(tmp_path, monkeypatch):
+    import nbformat
+    from nbgrader.utils import compute_checksum
+
+    from course_lib.grading import results
+    from course_lib.grading.gradebook import Book
+
+    def with_memo(text):
+        notebook = nbformat.reads(json.dumps(release()), as_version=4)
+        meta = {"grade": True, "solution": True, "locked": False, "task": False, "points": 4, "grade_id": "memo"}
+        memo = nbformat.v4.new_markdown_cell("Your memo.", metadata={"nbgrader": meta | {"schema_version": 3}})
+        memo.metadata.nbgrader["checksum"] = compute_checksum(memo)
+        memo.source = text
+        notebook.cells.append(memo)
+        return notebook
+
+    monkeypatch.setattr(repair, "release", lambda exercise: with_memo("Your memo."))
+    book = Book(tmp_path / "gradebook.db")
+    base = {"exercise": "00", "state": "marked", "reason": "", "questions": []}
+    for student, text in (("kim", "We buy switches."), ("lee", "Your memo.")):
+        manual = results.manual_cells(read(json.loads(nbformat.writes(with_memo(text)))))
+        assert manual == [{"cell": "memo", "of": 4.0, "written": text != "Your memo."}]
+        book.book(base | {"student": student, "manual": manual}, None, 0.0)
+
+    def memo(student):
+        return book._book.find_grade("memo", "00_start_here", "00_start_here", student)
+
+    assert memo("kim").needs_manual_grade
+    assert not memo("lee").needs_manual_grade
+    memo("kim").manual_score = 3.0
+    book.book(base | {"student": "kim", "manual": [{"cell": "memo", "of": 4.0, "written": True}]}, None, 0.0)
+    assert memo("kim").score == 3.0
+    book.close()
