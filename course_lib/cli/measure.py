@@ -205,7 +205,7 @@ def _sentences(measured, found, why: str) -> list[str]:
             for p in measured.wrong
         ]
     else:
-        lines.append(_("Every sum was right."))
+        lines.append(_("Every result was right."))
     if measured.missing:
         name, size = measured.missing[0]
         text = _("{n} points were not reached in time, the first is {name} at {size}; give more --seconds.")

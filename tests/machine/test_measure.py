@@ -364,3 +364,65 @@ def test_copies_are_timed_and_compared():
 def test_arguments_that_make_no_sense_end_with_two_and_a_sentence(words, capsys):
     assert main(["measure", *words]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+class FakeDistributed:
+    """torch.distributed that writes down what it is asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def isend(self): ...
+
+    def irecv(self): ...
+
+    def P2POp(self, what, part, peer, tag=0):
+        return what.__name__, part.size, peer, tag
+
+    def batch_isend_irecv(self, ops):
+        self.asked.append(ops)
+        return []
+
+
+class Summing(np.ndarray):
+    def add_(self, other):
+        self += other
+
+
+@pytest.mark.parametrize(("kind", "tags"), [("gloo", [0, 3]), ("nccl", [0, 0])])
+def test_torch_is_asked_for_the_schedules_own_transfers_in_their_order(kind, tags):
+    from course_lib.machine.measuretransport import Torch
+
+    transport = Torch.__new__(Torch)
+    transport.dist, transport.kind = FakeDistributed(), kind
+    state = np.zeros(8, np.float32).view(Summing)
+    go, free = transport.prepared(turns(ring.all_reduce(4), 0), state, np.ones(2, np.float32), 2)
+    go()
+    free()
+    asked = transport.dist.asked
+    assert len(asked) == 6
+    assert [(name, size, peer) for name, size, peer, _tag in asked[0]] == [("isend", 2, 1), ("irecv", 2, 3)]
+    assert [tag for *_other, tag in asked[0]] == tags
+    assert state.sum() == 6  # three repeats add a chunk of two ones each
+
+
+def test_a_bell_counts_rings_that_come_early():
+    from course_lib.machine.measurebell import Bells
+
+    token = f"test-{os.getpid()}"
+    ports: list = [0, 0]
+
+    def gather_for(rank):
+        def gather(port):
+            ports[rank] = port
+            return ports
+
+        return gather
+
+    first, second = Bells(0, 2, token, gather_for(0)), Bells(1, 2, token, gather_for(1))
+    if sys.platform != "linux":
+        first.where = second.where = [("127.0.0.1", port) for port in ports]
+    first.ring([1, 1, 1])
+    second.wait([0, 0])
+    assert second.wait([0], seconds=1.0)
+    assert not second.wait([0], seconds=0.05)
