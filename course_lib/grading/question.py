@@ -55,7 +55,8 @@ class Question:
     kind          "value": a variable · "function": called with each case's inputs, by position
     expects       what an answer looks like and how close is close: Number, Choice, Entries, Record … (answers.py)
     reference     f(**inputs, **parameters) → the right answer (a constant is allowed for a value)
-    accept        f(answer, **inputs, **parameters) → "" or a sentence: a property in place of the reference's value
+    accept        f(answer, **inputs, **parameters) → "" or a sentence: a property in place of the reference's value; or a dict
+                  of them by part, for one value that is judged in parts
     misconceptions  two or more
     parameters    f(rng) → dict: the learner's own numbers; plain data; {} where all learners get the same
     inputs        f(rng, **parameters) → list of Case: every declared edge case always, then random ones; smallest first
@@ -73,7 +74,7 @@ class Question:
     expects: Expected
     misconceptions: Sequence[Misconception]
     reference: Any = None
-    accept: Callable[..., str] | None = None
+    accept: Callable[..., str | Mapping[str, str]] | None = None
     kind: str = "value"
     parameters: Callable[..., Mapping[str, Any]] | None = None
     inputs: Callable[..., Sequence[Case]] | None = None

@@ -98,16 +98,24 @@ def _outcomes(question: Question, parameters: Mapping[str, Any], case: Case, rep
     if not problem:
         return [_Outcome(case.part, True)]
     matches = tuple(m for m in question.misconceptions if _matches(question, parameters, case, given, right, m))
+    if isinstance(problem, Mapping):  # one answer that is judged in parts, each with its own sentence
+        found = [_Outcome(str(part), not text, text, (), weight) for part, text in problem.items()]
+        first = next((outcome.part for outcome in found if not outcome.passed), None)
+        return [*found, _Outcome(first, False, "", matches, weight)] if first and matches else found
     return [_Outcome(case.part, False, problem, matches, weight)]
 
 
-def _problem(question: Question, parameters: Mapping[str, Any], case: Case, given: Any, right: Any) -> str:
+def _problem(
+    question: Question, parameters: Mapping[str, Any], case: Case, given: Any, right: Any
+) -> str | Mapping[str, str]:
     form = question.expects
     if question.accept is not None:
         try:
             problem = question.accept(given, **wire.decode(wire.encode(dict(case.inputs))), **parameters)
         except Exception as error:
             problem = str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"[:200]
+        if isinstance(problem, Mapping):
+            return {part: _for(question, case, text) if text else "" for part, text in problem.items()}
         return _for(question, case, problem) if problem else ""
     if form.agrees(given, right):
         return ""
@@ -174,7 +182,7 @@ def _explain(
     failed = [outcome for outcome in outcomes if not outcome.passed]
     if question.kind == "value":
         found = dict.fromkeys(m for outcome in failed for m in outcome.matches[:1])
-        others = [outcome.problem for outcome in failed if not outcome.matches]
+        others = [outcome.problem for outcome in failed if not outcome.matches and outcome.problem]
         sentences = [m.says(parameters) for m in found] + others
         return tuple(dict.fromkeys(sentences)), tuple(m.name for m in found)
     smallest = min(failed, key=lambda outcome: outcome.weight)
