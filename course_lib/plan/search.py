@@ -186,52 +186,37 @@ def search(
     zeros = tuple(whole("zeros", z, at_least=0, at_most=3) for z in zeros)
     recomputes = tuple(one_of(_("kind of recomputing"), word, RECOMPUTE) for word in recomputes)
     bar = Bar() if progress is True else progress or None
-    options = {"global_batch": batch, "seq": seq, "max_tensor": max_tensor, "contexts": contexts}
-    options |= {"zeros": zeros, "recomputes": recomputes, "order": order}
+    asked = {"global_batch": batch, "seq": seq, "max_tensor": max_tensor, "contexts": contexts}
+    asked |= {"zeros": zeros, "recomputes": recomputes, "order": order}
     parts = []
     for n in counts:
         check_room(n, place)
         try:
-            parts.append(candidates(shape, n, **options))
+            parts.append(candidates(shape, n, **asked))
         except CourseError:
             if len(counts) == 1:
                 raise
     if not parts:
-        candidates(shape, counts[0], **options)  # says why
+        candidates(shape, counts[0], **asked)  # says why
     columns: dict[str, list[NDArray]] = {}
     total, done = sum(len(p) for p in parts), 0
-    # attention without a fused kernel depends on what is recomputed: price the kinds apart
+    # whether attention keeps scores depends on what is recomputed, and the software may on ZeRO: such plans are priced apart
+    fused = np.array([fused_of(attention, processor, word) for word in RECOMPUTE])
+    options = {"seq": seq, "precision": precision, "early": attention == "early"}
     for plans in parts:
         for start in range(0, len(plans), PIECE):
             piece = plans.take(slice(start, start + PIECE))
-            for code, word in enumerate(RECOMPUTE):
-                mine = np.flatnonzero(piece.recompute == code)
-                for plain in (False, True):
-                    which = (
-                        mine[[plain_of(software, 3) == plain] * len(mine)] if software else _plain(piece, mine, plain)
-                    )
-                    if not which.size:
-                        continue
-                    some = piece.take(which)
-                    fused = fused_of(attention, processor, word)
-                    early = attention == "early"
-                    found = stepcost.price(
-                        shape,
-                        place,
-                        processor,
-                        some,
-                        k,
-                        seq=seq,
-                        precision=precision,
-                        fused=fused,
-                        early=early,
-                        plain=plain,
-                    )
-                    for name in COLUMNS:
-                        columns.setdefault(name, []).append(getattr(some, name))
-                    columns.setdefault("gpus", []).append(some.n_ranks)
-                    columns.setdefault("step_s", []).append(found.step_s)
-                    columns.setdefault("memory_B", []).append(found.held.total_B)
+            kind = 2 * fused[piece.recompute] + (piece.zero == 3 if software is None else plain_of(software, 3))
+            for code in np.unique(kind):
+                some = piece.take(np.flatnonzero(kind == code))
+                found = stepcost.price(
+                    shape, place, processor, some, k, fused=bool(code // 2), plain=bool(code % 2), **options
+                )
+                for name in COLUMNS:
+                    columns.setdefault(name, []).append(getattr(some, name))
+                columns.setdefault("gpus", []).append(some.n_ranks)
+                columns.setdefault("step_s", []).append(found.step_s)
+                columns.setdefault("memory_B", []).append(found.held.total_B)
             done += len(piece)
             if bar is not None:
                 bar(done, total)
@@ -239,10 +224,6 @@ def search(
         bar.close()
     table = {name: np.concatenate(parts) for name, parts in columns.items()}
     return _found(shape, place, processor, table, precision, batch, seq)
-
-
-def _plain(piece: Plans, mine: NDArray, plain: bool) -> NDArray:
-    return mine[(piece.zero[mine] == 3) == plain]
 
 
 def _found(shape, place, processor, table, precision, batch, seq) -> Found:

@@ -8,6 +8,7 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from course_lib.plan.grid import Layout
 from course_lib.plan.plans import Plans
 from course_lib.plan.reach import Reach, reach, used_per_domain, view
 from course_lib.timing.system import System
@@ -31,6 +32,18 @@ def ask(op: str, sizes: NDArray, system: System, n: int, hosts: int) -> NDArray[
     return np.asarray(predict(op, sizes, system, n, n_hosts=hosts).time_s)
 
 
+@functools.lru_cache(maxsize=65536)
+def reached(layout: Layout, axis: str, system: System) -> Reach:
+    """Return where the widest group of a kind sits on a system; answers are kept.
+
+    >>> from course_lib.timing.system import load
+    >>> reached(Layout(tensor=8, data=2), "data", load("dgx-h100")).n_hosts
+    2
+    """
+    per_domain = used_per_domain(system, layout.n_ranks)
+    return reach(layout.strides(axis), system.gpus_per_host, per_domain, layout.n_ranks)
+
+
 class Asker:
     """Prices collectives of the groups of `plans` on a system; plans with the same layout share the asking."""
 
@@ -48,11 +61,7 @@ class Asker:
     @functools.lru_cache(maxsize=16)  # noqa: B019 (an asker lives as long as one pricing)
     def reaches(self, axis: str) -> tuple[Reach, ...]:
         """Where a group of this kind sits, for every layout."""
-        found = []
-        for layout in self.layouts:
-            per_domain = used_per_domain(self.place, layout.n_ranks)
-            found.append(reach(layout.strides(axis), self.place.gpus_per_host, per_domain, layout.n_ranks))
-        return tuple(found)
+        return tuple(reached(layout, axis, self.place) for layout in self.layouts)
 
     def time_s(self, op: str, axis: str, message_B: NDArray) -> NDArray[np.float64]:
         """Return (n,) seconds of one collective in the group of an axis; a group of one rank takes none."""
