@@ -313,14 +313,13 @@ def test_near_misses_fall_on_the_same_side_outside_and_in_the_notebook(mark):
             assert (outside["state"], outside["points"]) == (inside.state, inside.points), text
 
 
-SOLUTIONS = sorted(
-    path.parent.name for path in (Path(marks.__file__).resolve().parents[2] / "solutions").glob("*/*.ipynb")
-)
+ROOT = Path(marks.__file__).resolve().parents[2]
+SOLUTIONS = sorted(path.parent.name for path in (ROOT / "exercises").glob("*/*.ipynb"))
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_the_solutions_have_all_marks(mark, name):
-    path = Path(marks.__file__).resolve().parents[2] / "solutions" / name / f"{name}.ipynb"
+    path = ROOT / "solutions" / name / f"{name}.ipynb"
     result = mark(path.read_bytes(), "kim", name)
     assert all(row["state"] == "correct" for row in result["questions"]), result["questions"]
     assert result["notes"] == []
