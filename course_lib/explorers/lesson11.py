@@ -78,6 +78,8 @@ class Flows:
     rate_Bps: np.ndarray
     flow_Bps: np.ndarray
     fullest: float
+    first: int  # the uplink, or the link down to a leaf, that carries most flows
+    climbing: float  # share of the flows that leave their host and climb to a spine
     uplinks: int
 
     @property
@@ -119,7 +121,9 @@ def send(
     first, last = plan.link["leaf_up"], plan.link["leaf_up"] + plan.net.n_leaves * plan.net.uplinks
     meet = loads(topology, paths, 1.0)[first : first + 2 * (last - first)]
     flow = loads(topology, paths, rate)
-    return Flows(topology, choice, ratio, seed, rate[away], flow, float(meet.max()), plan.net.uplinks)
+    climbing = float(meet[: last - first].sum() / away.sum())
+    where = first + int(meet.argmax())
+    return Flows(topology, choice, ratio, seed, rate[away], flow, float(meet.max()), where, climbing, plan.net.uplinks)
 
 
 def _title(f: Flows) -> str:
@@ -129,13 +133,12 @@ def _title(f: Flows) -> str:
 
 
 def _draw(f: Flows) -> go.Figure:
-    return topology_loads(
-        f.topology,
-        f.flow_Bps,
-        title=_title(f),
-        subtitle=_(
-            "below: hosts of four GPUs; middle: leaves; top: spines; width: what flows; colour: how full; dotted: unused"
-        ),
+    return topology_loads(f.topology, f.flow_Bps, first=f.first, title=_title(f), subtitle=_how_to_read())
+
+
+def _how_to_read() -> str:
+    return _(
+        "below: hosts; middle: leaves; top: spines; width: what flows; colour: how full; outlined: full; dotted: unused"
     )
 
 
@@ -219,30 +222,26 @@ def over_seeds(pattern: str = "twin", ratio: int = 1) -> np.ndarray:
 def placed(attach: str, pattern: str, choice: str = "hashed") -> str:
     """Return in words what flows get in a wiring: slowest, mean, and how much of the traffic climbs to a spine.
 
-    >>> placed("rail", "twin").endswith("bytes over a spine")
+    >>> placed("rail", "twin").endswith("bytes climb to a spine")
     True
     """
-    src, dst = pairs(pattern)
-    topology = fabric(1, attach)
-    plan = topology.plan
-    paths = routes(topology, src, dst, choice, 1)
-    first = plan.link["leaf_up"]
-    up = loads(topology, paths, 1.0)[first : first + plan.net.n_leaves * plan.net.uplinks].sum()
-    away = int((src // PER_HOST != dst // PER_HOST).sum())
     found = send(pattern, choice, 1, 1, attach)
-    return _("slowest {slow}, mean {mean}; {share} % of the network's bytes over a spine").format(
-        slow=say_rate(found.slowest_Bps), mean=say_rate(found.mean_Bps), share=say_number(100 * float(up) / away, 2)
+    return _("slowest {slow}, mean {mean}; {share} % of the bytes climb to a spine").format(
+        slow=say_rate(found.slowest_Bps), mean=say_rate(found.mean_Bps), share=say_number(100 * found.climbing, 2)
     )
 
 
-def placement_picture(attach: str, pattern: str, title: str = "") -> go.Figure:
-    """Return the fabric under a pattern, flows hashed.
+def placement_picture(attach: str, pattern: str) -> go.Figure:
+    """Return the fabric under a pattern, flows hashed; the title says how many bytes climb.
 
-    >>> len(placement_picture("rail", "twin").data)
-    3
+    >>> placement_picture("rail", "twin").layout.title.text.replace("<br>", " ")
+    '25 % of the bytes climb to a spine; the slowest flow gets 50 GB/s'
     """
     found = send(pattern, "hashed", 1, 1, attach)
-    return topology_loads(found.topology, found.flow_Bps, title=title or _title(found))
+    title = _("{share} % of the bytes climb to a spine; the slowest flow gets {rate}").format(
+        share=say_number(100 * found.climbing, 2), rate=say_rate(found.slowest_Bps)
+    )
+    return topology_loads(found.topology, found.flow_Bps, first=found.first, title=title, subtitle=_how_to_read())
 
 
 def one_and_four(again: bool = False) -> go.Figure:
@@ -269,7 +268,10 @@ def one_and_four(again: bool = False) -> go.Figure:
         r=say_number(float(one.busbw_Bps[at] / four.busbw_Bps[at]), 2),
     )
     subtitle = _("bus bandwidth; crosses: measured; lines: predictor; dashed grey: NVLink and one card, one direction")
-    return rate_over_size(sizes, curves, measured=points, title=title, subtitle=subtitle)
+    figure = rate_over_size(sizes, curves, measured=points, title=title, subtitle=subtitle)
+    low, high = figure.layout.xaxis.range
+    figure.layout.xaxis.range = (low - 0.15, high + 1.5)  # room for the labels beside the last points
+    return figure
 
 
 def rdma_or_host(message_B: float) -> str:

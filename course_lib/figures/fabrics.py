@@ -9,6 +9,7 @@ from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_time
 from course_lib.figures.base import (
+    OUTSIDE,
     base_figure,
     count_axis,
     describe,
@@ -18,6 +19,7 @@ from course_lib.figures.base import (
     log_axis,
     note,
     points,
+    ring,
 )
 from course_lib.figures.theme import MARGIN, color, theme
 
@@ -53,7 +55,8 @@ def fullest_path(n_flows: Sequence[int], fullest, n_paths: int, *, title: str = 
         ),
         xaxis=count_axis(float(flows.min()), float(flows.max()), _("flows"), [round(f) for f in flows.tolist()]),
         yaxis=yaxis,
-        annotations=end_labels(labels, yaxis),
+        annotations=end_labels(labels, yaxis, outside=True),
+        margin={"r": OUTSIDE},
         meta=describe(
             _("Flows on the fullest of {m} paths over the number of flows: {list}.").format(
                 m=n_paths, list="; ".join(texts)
@@ -92,9 +95,9 @@ def goodput_over_loss(
         labels.append((f"{name}<br><b>{100 * row[-1]:.3g} %</b>", float(100 * row[-1]), roles[i % 3] if i != 1 else ""))
     x, y = played or ([], [])
     hover = [_("played: {lost}, {share} %").format(lost=_lost(float(a)), share=f"{100 * b:.3g}") for a, b in zip(x, y)]
-    data.append(
-        points(x, 100 * np.asarray(y, float), role="model", symbol="circle-open", size=10, hover="%{text}", text=hover)
-    )
+    runs = ring(x, 100 * np.asarray(y, float), role="attention", size=12, hover="%{text}")
+    runs["text"] = hover
+    data.append(runs)
     head = _("{lost}: {a} keeps {x} %").format(lost=_lost(float(p[-1])), a=names[0], x=f"{100 * rows[0, -1]:.3g}")
     if len(names) > 1:
         head += _(", {b} {y} %").format(b=names[1], y=f"{100 * rows[1, -1]:.3g}")
@@ -104,7 +107,8 @@ def goodput_over_loss(
         subtitle=subtitle or _("lines: closed form; circles: packets played one by one"),
         xaxis=log_axis(_("packets lost"), float(p.min()), float(p.max()), _one_in),
         yaxis=yaxis,
-        annotations=end_labels(labels, yaxis),
+        annotations=end_labels(labels, yaxis, outside=True),
+        margin={"r": OUTSIDE + 16},
         meta=describe(
             _("Share of sent packets that count, over the loss. ") + head + ".",
             [_("packets lost"), *names],
