@@ -14,12 +14,12 @@ from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.figures import growing, planning
 from course_lib.figures.rows import residuals
 from course_lib.figures.tensorscaling import scaling as tensor_picture
-from course_lib.plan import picked, stepevidence, tensorscaling, utilisation
+from course_lib.plan import picked, stepevidence, tensorscaling, trainingdata, utilisation
 from course_lib.plan.picked import GROUPS, Picked, grouped
 from course_lib.plan.search import Found, search
 from course_lib.plan.served import Layout, most_requests
 from course_lib.plan.serving import Step as Served
-from course_lib.plan.serving import decode
+from course_lib.plan.serving import decode, prefill
 from course_lib.plan.steptime import Step, step
 from course_lib.plan.transformer import model
 
@@ -88,6 +88,32 @@ def shares_at(*n_gpus: int) -> list[str]:
     return lines
 
 
+def replicas_only(hidden: float) -> scaling.Scaled:
+    """Return steps of a model of 7 billion parameters that fits a GPU: replicas alone, the same batch, gradients all-reduced in BF16.
+
+    `hidden` is the share of the computing behind which the all-reduce may run.
+
+    >>> bool(replicas_only(0.5).efficiency[2] > replicas_only(0.0).efficiency[2])
+    True
+    """
+    return scaling.strong("dgx-h100", (8, 64, 512, 4096, 16384), work_s=64.0, message_B=14e9, hidden=hidden)
+
+
+def replica_lines(hidden: float) -> list[str]:
+    """Return their numbers of GPUs with efficiency and step.
+
+    >>> replica_lines(0.5)[0]
+    '8 GPUs: 8 s a step, efficiency 100 %'
+    """
+    found = replicas_only(hidden)
+    return [
+        _("{n} GPUs: {t} a step, efficiency {e} %").format(
+            n=say_number(int(n)), t=say_time(float(t)), e=f"{100 * e:.0f}"
+        )
+        for n, t, e in zip(found.n_gpus, found.time_s, found.efficiency, strict=True)
+    ]
+
+
 # One step -------------------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +159,67 @@ def exposed_s(found: Step) -> float:
     return float(grouped(found.terms)["exposed communication"])
 
 
+def memory_lines() -> list[str]:
+    """Return what the fullest GPU holds under plans of GPT-3 on 1,024 A100 that differ in one setting.
+
+    >>> lines = memory_lines()
+    >>> len(lines), "weights" in lines[0]
+    (6, True)
+    """
+    changes = {
+        _("as above"): {},
+        _("ZeRO-0, optimizer on every replica"): {"zero": 0},
+        _("ZeRO-3, weights shared out too"): {"zero": 3, "software": "megatron"},
+        _("TP 4"): {"tensor": 4},
+        _("PP 16"): {"pipeline": 16},
+        _("recompute whole layers"): {"recompute": "full"},
+    }
+    lines = []
+    for name, change in changes.items():
+        found = plan_step(**({"recompute": "selective", "check_memory": False} | change))
+        parts = ", ".join(f"{_(k)} {v / 1e9:.1f}" for k, v in found.memory.items() if v > 5e7)
+        lines.append(
+            _("{name}: {total} GB ({parts}), {t} a step").format(
+                name=name, total=f"{found.memory_B / 1e9:.0f}", parts=parts, t=say_time(found.step_s)
+            )
+        )
+    return lines
+
+
+@lru_cache(maxsize=1)
+def box_and_rack() -> tuple[Picked, Picked]:
+    """Return Llama 3 405B on 1,024 GPUs at every tensor degree, on H100 in boxes and on GB200 in racks, layers recomputed.
+
+    >>> box, rack = box_and_rack()
+    >>> bool(box.step_s[4] / box.step_s[3] > 1.1)
+    True
+    """
+    common = {"pipeline": 8, "global_batch": SEQUENCES, "recompute": "full"}
+    return tuple(picked.over_tensor("llama3-405b", s, 1024, **common) for s in ("dgx-h100", "gb200-nvl72"))
+
+
+def box_and_rack_lines() -> list[str]:
+    """Return their exposed communication, from TP 8 to TP 16.
+
+    >>> len(box_and_rack_lines())
+    2
+    """
+    lines = []
+    for name, f in zip((_("H100, boxes of 8"), _("GB200, racks of 72")), box_and_rack(), strict=True):
+        i, j = f.at(8), f.at(16)
+        talk = f.groups["exposed communication"]
+        lines.append(
+            _("{name}: TP 8 {a} a step, {b} of it exposed communication; TP 16 {c} and {d}").format(
+                name=name,
+                a=say_time(float(f.step_s[i])),
+                b=say_time(float(talk[i])),
+                c=say_time(float(f.step_s[j])),
+                d=say_time(float(talk[j])),
+            )
+        )
+    return lines
+
+
 # Measured -------------------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +250,7 @@ def llama_lines() -> list[str]:
             name=r.name,
             a=say_number(r.published),
             b=say_number(r.predicted, 3),
-            off=f"{100 * r.error:+.0f}",
+            off=f"{100 * r.error:+.1f}",
             remark=r.remark,
         )
         for r in stepevidence.llama3()
@@ -199,23 +286,26 @@ def utilisations(*pairs: tuple[str, str]) -> list[str]:
     """Return published utilisations (lowest to highest) of pairs of model and system, in BF16.
 
     >>> utilisations(("llama3-70b", "dgx-h100"))
-    ['llama3-70b on dgx-h100, 64 to 2,048 GPUs: 54 to 54 % of the peak, 6 settings']
+    ['llama3-70b on dgx-h100, 64 to 2,048 GPUs: 54 % of the peak, 6 settings']
     """
     lines = []
     for name, system in pairs:
         found = utilisation.published(name, system)
         lines.append(
-            _("{name} on {system}, {a} to {b} GPUs: {low} to {high} % of the peak, {n} settings").format(
+            _("{name} on {system}, {gpus} GPUs: {share} % of the peak, {n} settings").format(
                 name=name,
                 system=system,
-                a=say_number(int(found.n_gpus[0])),
-                b=say_number(int(found.n_gpus[-1])),
-                low=f"{100 * found.mfu.min():.0f}",
-                high=f"{100 * found.mfu.max():.0f}",
+                gpus=_range(*found.n_gpus[[0, -1]]),
+                share=_range(100 * found.mfu.min(), 100 * found.mfu.max()),
                 n=found.mfu.size,
             )
         )
     return lines
+
+
+def _range(low: float, high: float) -> str:
+    a, b = say_number(round(float(low))), say_number(round(float(high)))
+    return a if a == b else _("{a} to {b}").format(a=a, b=b)
 
 
 def tensor_scaling_picture():
@@ -295,10 +385,29 @@ def token_line(tensor: int, requests: int, system: str = "dgx-h100") -> str:
     True
     """
     found = token_step(tensor, requests, system)
-    return _("{n} GPUs, {r} requests: {step} a token, all-reduces {share} % of it").format(
+    who = _("1 reader") if requests == 1 else _("{r} readers").format(r=say_number(requests))
+    text = _("1 GPU, {who}: {step} a token, all-reduces {share} % of it")
+    if tensor > 1:
+        text = _("{n} GPUs, {who}: {step} a token, all-reduces {share} % of it")
+    return text.format(
         n=tensor,
-        r=requests,
+        who=who,
         step=say_time(float(found.step_s)),
+        share=f"{100 * float(found.communicate_s / found.step_s):.0f}",
+    )
+
+
+def prompt_line(tensor: int, tokens: int, system: str = "dgx-h100") -> str:
+    """Return how long a prompt takes to read, and the part of the all-reduces.
+
+    >>> prompt_line(8, 8192).startswith("8 GPUs")
+    True
+    """
+    found = prefill(READERS, system, Layout(tensor=tensor), tokens)
+    return _("{n} GPUs: {t} for {k} tokens, all-reduces {share} % of it").format(
+        n=tensor,
+        t=say_time(float(found.step_s)),
+        k=say_number(tokens),
         share=f"{100 * float(found.communicate_s / found.step_s):.0f}",
     )
 
@@ -340,26 +449,79 @@ def readers_picture():
 
 
 def other_ways() -> list[str]:
-    """Return how three other machines join their processors, from the table of hardware.
+    """Return how clusters are joined above the box, from the table of hardware.
 
     >>> len(other_ways())
-    3
+    5
     """
     v = hardware.value
+
+    def n(item: str, field: str) -> str:
+        return say_number(v(item, field))
+
     return [
-        _("TPU v4: {n} chips in a torus of {d} dimensions, {k} links of {rate} each").format(
-            n=say_number(v("ici-v4", "pod_chips")),
-            d=say_number(v("ici-v4", "torus_dimensions")),
-            k=say_number(v("ici-v4", "links")),
+        _("DGX SuperPOD H100, one unit: {n} GPUs in boxes of 8, {k} cards of {rate} a box").format(
+            n=n("superpod-h100", "gpus"), k=n("dgx-h100", "nics_per_host"), rate=say_rate(v("ib-ndr", "line_Bps"))
+        ),
+        _("Research SuperCluster: NVLink in boxes of 8, {rate} InfiniBand ports between them").format(
+            rate=say_rate(v("ib-hdr", "line_Bps"))
+        ),
+        _("NVLink switch system: {n} H100 over several racks, tapered {t} : 1 above the boxes").format(
+            n=n("nvlink-switch-system", "gpus"), t=n("nvlink-switch-system", "taper")
+        ),
+        _(
+            "DGX SuperPOD GB200, one unit: {n} GPUs in racks of {k}, NVLink inside a rack, InfiniBand or Ethernet between"
+        ).format(n=n("superpod-gb200", "gpus"), k=n("gb200-nvl72", "gpus")),
+        _(
+            "TPU v4: {n} chips in a torus of {d} dimensions, {k} links of {rate} a chip; v5e: {m} in {e} dimensions"
+        ).format(
+            n=n("ici-v4", "pod_chips"),
+            d=n("ici-v4", "torus_dimensions"),
+            k=n("ici-v4", "links"),
             rate=say_rate(v("ici-v4", "link_Bps")),
-        ),
-        _("NVLink switch system: {n} H100, tapered {t} : 1 above the boxes").format(
-            n=say_number(v("nvlink-switch-system", "gpus")), t=say_number(v("nvlink-switch-system", "taper"))
-        ),
-        _("GB200 NVL72: {n} GPUs of one NVLink domain, {rate} for each GPU").format(
-            n=say_number(v("gb200-nvl72", "gpus")), rate=say_rate(v("nvlink5", "line_Bps"))
+            m=n("ici-v5e", "pod_chips"),
+            e=n("ici-v5e", "torus_dimensions"),
         ),
     ]
+
+
+def wiring() -> str:
+    """Return how the GPUs of a DGX H100 are wired.
+
+    >>> wiring()
+    '18 NVLinks of each H100 lead to 4 switch chips, none to another GPU'
+    """
+    return _("{n} NVLinks of each H100 lead to {k} switch chips, none to another GPU").format(
+        n=say_number(hardware.value("nvlink4", "links")), k=say_number(hardware.value("dgx-h100", "switches"))
+    )
+
+
+def measured_weak() -> list[str]:
+    """Return published steps of Llama 3 70B on more and more H100, with batches that grew, beside the model.
+
+    >>> measured_weak()[0].startswith("64 GPUs")
+    True
+    """
+    mine = [r for r in trainingdata.runs() if r.pair == ("llama3-70b", "dgx-h100") and r.precision == "bf16"]
+    lines = []
+    for r in sorted(mine, key=lambda r: r.layout.n_ranks):
+        lines.append(
+            _("{n} GPUs, {b} sequences: {t} a step").format(
+                n=say_number(r.layout.n_ranks), b=say_number(r.global_batch), t=say_time(r.step_s)
+            )
+        )
+    return lines
+
+
+def where_it_came_from() -> list[str]:
+    """Return the sources of the published runs of this lesson, title and address, each address once.
+
+    >>> any("Korthikanti" in line for line in where_it_came_from())
+    True
+    """
+    chosen = {"korthikanti", "mosaic", "dgxc-llama70", "playbook", "bridge-0475abb"}
+    found = {address: title for name, (title, address) in trainingdata.sources().items() if name in chosen}
+    return [f"{title}: {address}" for address, title in found.items()]
 
 
 # The explorer ---------------------------------------------------------------------------------------------------------
@@ -479,9 +641,9 @@ def plan_picker() -> Explorer:
         question=_("How should a model be cut over a cluster?"),
         guess=Guess(
             "12.plan",
-            _("Mixtral 8x22B on 1,024 H100, 8 stages: how many tensor ranks give the quickest step?"),
-            unit=_("GPUs"),
-            truth=lambda: float(_quickest(read_plan(*START))),
+            _("Eight GPUs share out the experts (EP 8). With EP 1, how much does the fullest GPU need?"),
+            unit="GB",
+            truth=_without_spreading_B,
         ),
         equation=_equation,
         sentence=_sentence,
@@ -532,5 +694,8 @@ def plan_picker() -> Explorer:
     )
 
 
-def _quickest(r: Reading) -> int:
-    return int(r.found.tensor[np.nanargmin(np.where(r.found.fits, r.found.step_s, np.inf))])
+def _without_spreading_B() -> float:
+    """Bytes of the start's plan when every GPU holds all experts."""
+    name, system, gpus, tensor, pipeline, _expert, recompute, order = START
+    r = read_plan(name, system, gpus, tensor, pipeline, 1, recompute, order)
+    return float(r.found.memory_B[r.at])

@@ -237,7 +237,7 @@ q2 = Question(
     reference=crossing,
     withholds=(
         "course_lib.plan.grid.spans",
-        "course_lib.plan.grid.reach",
+        "course_lib.plan.reach.reach",
         "course_lib.plan.grid.Layout",
         "course_lib.plan.picked",
         "course_lib.explorers.lesson12",
@@ -276,7 +276,7 @@ def token(
     layers: int,
     hidden: int,
     params_GB: float,
-    requests: int,
+    readers: int,
     context: int,
     tensor: int,
     latency_us: float,
@@ -289,14 +289,14 @@ def token(
     >>> found["all-reduces"], round(found["bytes"] / 2**20), round(found["share"], 2)
     (160, 1, 0.68)
     """
-    return _token(layers, hidden, params_GB, requests, context, tensor, latency_us, rate_GBps, memory_GBps)
+    return _token(layers, hidden, params_GB, readers, context, tensor, latency_us, rate_GBps, memory_GBps)
 
 
 def _token(
     layers,
     hidden,
     params_GB,
-    requests,
+    readers,
     context,
     tensor,
     latency_us,
@@ -305,19 +305,19 @@ def _token(
     *,
     per_layer: int = 2,
     element_B: float = 2.0,
-    tokens: Callable[[int, int, int], float] = lambda requests, context, tensor: requests,
+    tokens: Callable[[int, int, int], float] = lambda readers, context, tensor: readers,
     read: Callable[[float, int], float] = lambda params_GB, tensor: params_GB / tensor,
     bus: Callable[[int], float] = lambda t: 2 * (t - 1) / t,
 ) -> dict[str, float]:
     count = per_layer * layers if tensor > 1 else 0
-    size = tokens(requests, context, tensor) * hidden * element_B
+    size = tokens(readers, context, tensor) * hidden * element_B
     talk_us = count * (latency_us + bus(tensor) * size / rate_GBps / 1e3)
     read_us = read(params_GB, tensor) / memory_GBps * 1e6
     return {"all-reduces": count, "bytes": size, "communication": talk_us, "share": talk_us / (talk_us + read_us)}
 
 
 def _token_cases(rng: np.random.Generator) -> list[Case]:
-    names = ("layers", "hidden", "params_GB", "requests", "context", "tensor", "latency_us", "rate_GBps", "memory_GBps")
+    names = ("layers", "hidden", "params_GB", "readers", "context", "tensor", "latency_us", "rate_GBps", "memory_GBps")
     rows = [
         (80, 8192, 70.0, 1, 1, 1, 30.0, 400.0, 3350.0),
         (80, 8192, 70.0, 1, 4096, 2, 30.0, 400.0, 3350.0),
@@ -384,7 +384,7 @@ q3 = Question(
         ),
         Misconception(
             "the context travels",
-            _wrong_token(tokens=lambda requests, context, tensor: requests * context),
+            _wrong_token(tokens=lambda readers, context, tensor: readers * context),
             _(
                 "You send the activations of the whole context. Its keys and values are cached where they are; "
                 "one token of each request travels."
@@ -392,7 +392,7 @@ q3 = Question(
         ),
         Misconception(
             "a message cut by the ranks",
-            _wrong_token(tokens=lambda requests, context, tensor: requests / tensor),
+            _wrong_token(tokens=lambda readers, context, tensor: readers / tensor),
             _("You divide the message by the ranks. Every rank has a partial sum of the full width."),
         ),
         Misconception(
@@ -527,9 +527,7 @@ q4 = Question(
     withholds=(
         "course_lib.plan.search",
         "course_lib.plan.picked",
-        "course_lib.plan.stepcost",
         "course_lib.explorers.lesson12",
-        "course_lib.cli.plan",
     ),
     misconceptions=(
         Misconception(
