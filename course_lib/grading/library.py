@@ -36,10 +36,8 @@ def build(target: Path, withheld: Iterable[str]) -> None:
 
 def _withhold(copy: Path, module: str) -> None:
     place = copy.joinpath(*module.split(".")[1:])
-    if not place.with_suffix(".py").is_file() and not place.is_dir():  # a name in a module of which the rest stays
-        _withhold_name(place.parent.with_suffix(".py"), *module.rpartition(".")[::2])
-        return
-    files = [place.with_suffix(".py")] if place.with_suffix(".py").is_file() else sorted(place.rglob("*.py"))
+    file = place.with_suffix(".py")
+    files = [file] if file.is_file() else sorted(place.rglob("*.py"))  # none where the copy lacks it anyway
     for path in files:
         name = ".".join(("course_lib", *path.relative_to(copy).with_suffix("").parts)).removesuffix(".__init__")
         text = f"from course_lib.grading.inside.withheld import getter\n\n__getattr__ = getter({name!r})\n"

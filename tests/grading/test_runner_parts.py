@@ -229,7 +229,7 @@ def test_of_several_files_the_one_with_the_right_name_is_marked(tmp_path):
 
 
 def test_the_library_of_a_hand_in_holds_no_question_and_no_withheld_module(tmp_path):
-    library.build(tmp_path, ("course_lib.comm.ring", "course_lib.fabric"))
+    library.build(tmp_path, ("course_lib.comm.ring", "course_lib.fabric", "course_lib.cli", "course_lib.nothing"))
     files = {
         p.relative_to(tmp_path / "course_lib").as_posix() for p in tmp_path.rglob("*.py") if p.name != "nursery.py"
     }
