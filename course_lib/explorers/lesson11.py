@@ -1,4 +1,4 @@
-"""Lesson 11: flows through leaves and spines by hash or spread, the runs in one box and in four, and what the lesson prints."""
+"""Lesson 11: flows through leaves and spines, by hash or spread, and what the lesson prints and draws."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -257,8 +257,8 @@ def one_and_four(again: bool = False) -> go.Figure:
         return np.asarray(predict("all_reduce", sizes, "dgx-b200", run.n_ranks).busbw_Bps)
 
     curves = [
-        Curve(_("one box, model"), model(one), "nvlink", limit=900e9),
-        Curve(_("four boxes, model"), model(four), "network", limit=CARD_Bps),
+        Curve(_("one box"), model(one), "nvlink", limit=900e9),
+        Curve(_("four boxes"), model(four), "network", limit=CARD_Bps),
     ]
     points = [Measured(_("one box"), sizes, one.busbw_Bps), Measured(_("four boxes"), sizes, four.busbw_Bps)]
     at = one.at(2.0**32)
@@ -270,7 +270,9 @@ def one_and_four(again: bool = False) -> go.Figure:
     subtitle = _("bus bandwidth; crosses: measured; lines: predictor; dashed grey: NVLink and one card, one direction")
     figure = rate_over_size(sizes, curves, measured=points, title=title, subtitle=subtitle)
     low, high = figure.layout.xaxis.range
-    figure.layout.xaxis.range = (low - 0.15, high + 1.5)  # room for the labels beside the last points
+    figure.layout.xaxis.range = (low - 0.15, high + 1.9)  # room for the labels beside the last points
+    low, high = figure.layout.yaxis.range
+    figure.layout.yaxis.range = (low - 0.2, high)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Fabrics: how full the fullest of hashed paths gets, goodput over loss, and what models of a collective allow beside a measurement."""
+"""Fabrics: the fullest of hashed paths, goodput over loss, and least times of models beside a measurement."""
 
 from collections.abc import Sequence
 
@@ -20,6 +20,7 @@ from course_lib.figures.base import (
     note,
     points,
     ring,
+    wrapped,
 )
 from course_lib.figures.theme import MARGIN, color, theme
 
@@ -41,8 +42,8 @@ def fullest_path(n_flows: Sequence[int], fullest, n_paths: int, *, title: str = 
     ]
     mean = line(flows, full, role="network", hover="%{text}", text=texts)
     labels = [
-        (_("hashed<br><b>{n}</b>").format(n=say_number(float(full[-1]), 2)), float(full[-1]), "network"),
-        (_("even<br><b>{n}</b>").format(n=say_number(float(even[-1]))), float(even[-1]), "limit"),
+        (_("hashed <b>{n}</b>").format(n=say_number(float(full[-1]), 2)), float(full[-1]), "network"),
+        (_("even <b>{n}</b>").format(n=say_number(float(even[-1]))), float(even[-1]), "limit"),
     ]
     return base_figure(
         [mean, line(flows, even, role="limit", width=1.5)],
@@ -92,7 +93,13 @@ def goodput_over_loss(
         data.append(
             line(p, 100 * row, role=roles[i % 3], hover="%{text}", text=texts, dash="solid" if i == 0 else "dash")
         )
-        labels.append((f"{name}<br><b>{100 * row[-1]:.3g} %</b>", float(100 * row[-1]), roles[i % 3] if i != 1 else ""))
+        labels.append(
+            (
+                f"{wrapped(name, 10)}<br><b>{100 * row[-1]:.3g} %</b>",
+                float(100 * row[-1]),
+                roles[i % 3] if i != 1 else "",
+            )
+        )
     x, y = played or ([], [])
     hover = [_("played: {lost}, {share} %").format(lost=_lost(float(a)), share=f"{100 * b:.3g}") for a, b in zip(x, y)]
     runs = ring(x, 100 * np.asarray(y, float), role="attention", size=12, hover="%{text}")
@@ -105,7 +112,7 @@ def goodput_over_loss(
         data,
         title=title or head,
         subtitle=subtitle or _("lines: closed form; circles: packets played one by one"),
-        xaxis=log_axis(_("packets lost"), float(p.min()), float(p.max()), _one_in),
+        xaxis=log_axis(_("packets lost"), float(p.min()), float(p.max()) * 1.25, _one_in),
         yaxis=yaxis,
         annotations=end_labels(labels, yaxis, outside=True),
         margin={"r": OUTSIDE + 16},

@@ -1,4 +1,4 @@
-"""Loss and what sending again costs: go-back-N and selective repeat, the room that a pause needs, and the rate that credits allow."""
+"""Loss and what sending again costs, the room that a pause needs, and the rate that credits allow."""
 
 import numpy as np
 

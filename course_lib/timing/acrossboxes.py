@@ -1,4 +1,4 @@
-"""An all-reduce that leaves its box: published times of B200 in one and in four, what their digits allow, which models they exclude."""
+"""An all-reduce that leaves its box: published times, what their digits allow, and which models they exclude."""
 
 import csv
 import functools
