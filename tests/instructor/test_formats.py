@@ -1,0 +1,109 @@
+"""The plans of classes are timed against the notebooks: what is written down is what the notebooks' cells take."""
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from course_lib.base.errors import CourseError
+from course_lib.grading import bank, workshop
+from tests.notebooks.lessons import LESSONS, minutes, read, tags
+
+ROOT = Path(__file__).parents[2]
+PLAN = tomllib.loads((ROOT / "instructor" / "formats.toml").read_text(encoding="utf-8"))
+KNOWN = workshop.lessons(ROOT)
+
+
+def test_the_pages_are_up_to_date():
+    assert workshop.main(["--check"]) == 0, "run: python -m course_lib.grading.workshop"
+
+
+def test_minutes_are_those_of_the_rule_that_lessons_are_held_to():
+    for path in LESSONS:
+        cells = read(path)["cells"]
+        live = [c for c in cells if "workshop" in tags(c)]
+        one = KNOWN[path.stem.split("_")[0]]
+        assert one.live_minutes == pytest.approx(minutes(live))
+        assert workshop.minutes(cells) == pytest.approx(minutes(cells))
+        assert one.minutes == read(path)["metadata"]["interconnect"]["minutes"]
+
+
+def rows(table):
+    for line in table.splitlines():
+        if found := re.match(r"\| (\d+):(\d\d) \| (\d+) \| (.+?) \|", line):
+            yield int(found[1]) * 60 + int(found[2]), int(found[3]), found[4]
+
+
+@pytest.mark.parametrize("form", [form for form in PLAN["format"] if "day" in form], ids=lambda form: form["name"])
+def test_a_plan_adds_up_to_its_length(form):
+    page = workshop.formats_page(KNOWN, {"format": [form], "lesson": PLAN["lesson"]})
+    days = [list(rows(part)) for part in page.split("| at |")[1:]]
+    assert len(days) == len(form["day"])
+    for day, listed in zip(form["day"], days, strict=True):
+        clock = 0
+        for at, takes, _what in listed:
+            assert at == clock
+            clock += takes
+        assert clock == day["minutes"]
+        for text in day["steps"]:
+            kind, number = text.split()[0], re.split(r"[.:]", text.split()[1])[0]
+            if kind == "live" and number in KNOWN:
+                (row,) = [r for r in listed if r[2].startswith(f"Lesson {KNOWN[number].title}")]
+                assert 0 <= row[1] - KNOWN[number].live_minutes < 1
+
+
+def test_all_formats_that_were_promised_are_there():
+    assert [form["name"] for form in PLAN["format"]] == ["90 minutes", "half day", "two days", "semester"]
+
+
+def test_every_lesson_has_questions_to_ask_and_places_where_people_get_stuck():
+    for number in KNOWN:
+        notes = PLAN["lesson"][number]
+        assert len(notes["ask"]) >= 2
+        assert len(notes["stuck"]) > 80
+
+
+def test_every_wrong_answer_that_a_check_knows_is_in_the_lessons_page():
+    page = workshop.lessons_page(KNOWN, PLAN)
+    for number in KNOWN:
+        for question in bank.questions(number) if number in bank.exercises() else []:
+            for wrong in question.misconceptions:
+                assert f"*{wrong.name}*: " in page
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Return a copy of what plans are made from."""
+    for name in ("notebooks", "exercises", "instructor"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("hub", ".*"))
+    return tmp_path
+
+
+def test_a_lesson_that_grows_changes_the_plan_or_is_refused(root):
+    (path,) = (root / "notebooks").glob("05_*.ipynb")
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cell = next(c for c in notebook["cells"] if "workshop" in tags(c) and c["cell_type"] == "markdown")
+    before = workshop.pages(root)["formats.md"]
+    cell["source"] = ["word " * 180, *cell["source"]]
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    assert workshop.pages(root)["formats.md"] != before
+    cell["source"] = ["word " * 180 * 60, *cell["source"]]
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    with pytest.raises(CourseError, match="90 minutes: the steps take"):
+        workshop.pages(root)
+
+
+def test_a_lesson_that_is_not_there_is_said_and_not_counted(root):
+    for path in (root / "notebooks").glob("05_*.ipynb"):
+        path.unlink()
+    page = workshop.pages(root)["formats.md"]
+    assert "Not written yet, and not in this plan: live 05" in page
+    assert "| 6 | 05: not written yet |" in page
+
+
+def test_a_section_that_was_renamed_is_named():
+    with pytest.raises(CourseError, match="no section 'Three regimens' on its live path; it has"):
+        workshop.step("part 02: Three regimens", KNOWN, {})
