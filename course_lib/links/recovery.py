@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.base import hardware
 from course_lib.base.errors import CourseError, finite, one_of, together, whole
 from course_lib.base.language import _
 from course_lib.links.linerate import payload_Bps
@@ -102,15 +103,17 @@ def simulated_share(
 def headroom_B(bandwidth_Bps, cable_m, reaction_s=1e-6, packet_B: float = PAYLOAD_B):
     """Return the bytes that still arrive at a port after it has asked its neighbour to pause; a buffer has to keep that much free.
 
-    The signal travels there while bytes travel here (both ways over the cable, 5 ns/m), the neighbour reacts, and on either side one
+    The signal travels there while bytes travel here (both ways over the cable), the neighbour reacts, and on either side one
     packet that has begun is finished. Pausing (PFC) loses nothing if this room exists on every port and priority.
 
     >>> round(headroom_B(50e9, 100) / 1e3)
-    108
+    103
     """
     bandwidth_Bps = finite("bandwidth_Bps", bandwidth_Bps, above=0, unit="B/s")
     cable_m, reaction_s = finite("cable_m", cable_m, at_least=0), finite("reaction_s", reaction_s, at_least=0)
-    return bandwidth_Bps * (2 * cable_m * 5e-9 + reaction_s) + 2 * finite("packet_B", packet_B, above=0)
+    return bandwidth_Bps * (2 * cable_m * hardware.value("prices", "cable_s_per_m") + reaction_s) + 2 * finite(
+        "packet_B", packet_B, above=0
+    )
 
 
 def credit_Bps(bandwidth_Bps, buffer_B, round_trip_s):
