@@ -87,6 +87,8 @@ def in_words(found: Found, top: int) -> str:
     if not found.n_fit:
         return lines[0] + " " + nothing_fits(found) + "\n"
     head = f"{_('GPUs'):>7} {_('step'):>9} {_('MFU'):>6} {_('memory'):>10}   tp  pp    dp  cp   ep micro int recompute zero"
+    if found.skipped:
+        lines.append(_("No plan divides {gpus} GPUs.").format(gpus=_(" or ").join(map(str, found.skipped))))
     lines += ["", _("The quickest:"), head]
     lines += [_line(found.row(i)) for i in range(min(top, found.n_fit))]
     lines += ["", _("The frontier: nothing else is quicker with as little memory and as few GPUs."), head]

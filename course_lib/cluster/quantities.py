@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 
+MOST = 1e30  # of any quantity
 _SCALES: dict[str, dict[str, float]] = {
     "time": {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "days": 86400.0},
     "share": {"%": 0.01, "share": 1.0},
@@ -109,6 +110,10 @@ def parse(measure: Measure, text: object) -> float:
         sentence = _("{name} is {text!r}: it has no unit '{unit}'. {hint}")
         raise CourseError(sentence.format(name=measure.name, text=text, unit=unit, hint=nearest(unit, tuple(scales))))
     number = float(found[1].replace("_", "")) * scales[unit]
+    if not number < MOST:
+        raise CourseError(_("{name} is {text!r}; that is too large to be meant.").format(name=measure.name, text=text))
+    if number == 0 and measure.kind != "share" and measure.name != "false_alarms":
+        raise CourseError(_("{name} is {text!r}; nothing has 0 of it.").format(name=measure.name, text=text))
     if number < 0:
         raise CourseError(_("{name} is {text!r}; it cannot be below 0.").format(name=measure.name, text=text))
     if measure.kind == "share" and number > 1:

@@ -150,6 +150,16 @@ def chip(name: str) -> Chip:
     return Chip(item, FAMILIES.get(item, "h100"), peak, found.hbm_Bps, found.hbm_B)
 
 
+@functools.cache
+def chips() -> tuple[str, ...]:
+    """Return the GPUs whose peak and memory are carried.
+
+    >>> "h100" in chips() and "tpu-v5p" not in chips()
+    True
+    """
+    return tuple(name for name in hardware.items("gpu") if name in FAMILIES)
+
+
 def precision_of(gpu: Chip, precision: str) -> str:
     """Return a precision's name after checking that the GPU computes in it.
 

@@ -13,6 +13,7 @@ from course_lib.timing.tomlfile import check_keys, line_of
 
 #: Keys of a model's file that may be left out, with what they follow.
 _NEEDED = ("n_layers", "hidden", "n_heads", "vocab", "seq")
+MOST = 10**9  # of any size of a model: more is a slip of the pen
 _SAID = ((r"^llama-?(\d)(\.\d)?-", r"llama\1-"), (r"^gpt-?3-", "gpt3-"), (r"^(deepseek)-?v(\d)", r"\1-v\2"))
 _ALIASES = {
     "gpt3": "gpt3-175b",
@@ -66,6 +67,9 @@ def described(**sizes: object) -> Shape:
         raise CourseError(_("A model needs {keys}.").format(keys=", ".join(missing)))
     for key in _NEEDED:
         values[key] = whole(key, values[key], at_least=1)
+    for key, value in values.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            whole(key, value, at_most=MOST)
     heads, hidden = values["n_heads"], values["hidden"]
     values.setdefault("n_kv_heads", heads)
     if "head_size" not in values:

@@ -2,11 +2,14 @@
 
 import numpy as np
 
+from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
+from course_lib.plan.candidates import candidates
 from course_lib.plan.efficiency import Chip, constants
 from course_lib.plan.plans import Plans, legal
+from course_lib.plan.stepmemory import held
 from course_lib.plan.transformer import RECOMPUTE, Shape
 from course_lib.timing.system import System
 
@@ -35,8 +38,52 @@ def does_not_fit(
     )
     near = nearest_that_fit(processor, shape, place, plans, global_batch, seq, precision, fused)
     if not near:
-        return text + " " + _("No plan that differs in one or two settings fits on as many GPUs; use more GPUs.")
+        return text + " " + farther(processor, shape, place, plans, global_batch, seq, precision, fused)
     return text + " " + _("The nearest plans that fit: {plans}.").format(plans="; ".join(near))
+
+
+def farther(
+    processor: Chip, shape: Shape, place: System, plans: Plans, global_batch: int, seq: int, precision: str, fused: bool
+) -> str:
+    """Return what fits where no change of one or two settings does: the quickest plan on as many GPUs, or on 2, 4, 8 … times.
+
+    >>> from course_lib.plan.steptime import step
+    >>> try:
+    ...     step("gpt3-175b", "dgx-h100", gpus=8, tensor=8, global_batch=64)
+    ... except ValueError as error:
+    ...     "The quickest on 64 GPUs: --tp" in str(error)
+    True
+    """
+    gpus = int(plans.n_ranks[0])
+    for factor in (2**k for k in range(11)):
+        n = gpus * factor
+        if n > place.n_max or (place.scale_out is None and n > place.gpus_per_domain):
+            break
+        contexts = tuple({1, int(plans.context[0])})
+        try:
+            many = candidates(shape, n, global_batch=global_batch, seq=seq, contexts=contexts, order=plans.order)
+        except CourseError:
+            continue
+        many = many.take(held(shape, many, seq=seq, fused=fused).total_B <= processor.hbm_B)
+        if len(many):
+            options = {"seq": seq, "precision": precision, "fused": fused}
+            found = stepcost.price(shape, place, processor, many, constants(), **options)
+            words = _flags(many.row(int(np.argmin(found.step_s))), bool(shape.n_experts))
+            text = _(
+                "No plan that differs in one or two settings fits on as many GPUs. The quickest on {n} GPUs: {plan}."
+            )
+            return text.format(n=n, plan=words)
+    return _(
+        "No plan fits on as many GPUs, nor on more that the system has; use GPUs with more memory, or shorter sequences."
+    )
+
+
+def _flags(row: dict, experts: bool) -> str:
+    """A plan as the flags of `interconnect train-step`."""
+    flags = {"tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert", "etp": "expert_tensor"}
+    flags |= {"microbatch": "micro_batch", "interleave": "interleave"}
+    words = [f"--{flag} {row[name]}" for flag, name in flags.items() if row[name] > 1]
+    return " ".join([*words, f"--zero {row['zero']}", f"--recompute {row['recompute']}"])
 
 
 def _changes(shape: Shape, plans: Plans, global_batch: int) -> list[tuple[str, dict]]:

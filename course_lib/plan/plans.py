@@ -179,6 +179,58 @@ def check(
     return n_micro
 
 
+def check_experts(shape: Shape, tensor: int, context: int, data: int, expert: int, expert_tensor: int = 1) -> None:
+    """Refuse experts that do not share out over the ranks of a stage, with the nearest numbers with which all divides.
+
+    >>> from course_lib.plan.transformer import model
+    >>> try:
+    ...     check_experts(model("mixtral-8x7b"), 1, 1, 12, 8)
+    ... except CourseError as error:
+    ...     print(str(error)[-23:])
+    The nearest that do: 4.
+    """
+    if not shape.n_experts:
+        return
+    names = ("tensor", "context", "data", "expert", "expert_tensor")
+    t, c, d, e, k = (
+        whole(name, n, at_least=1)
+        for name, n in zip(names, (tensor, context, data, expert, expert_tensor), strict=True)
+    )
+    ranks = t * c * d
+    share(
+        shape.expert_ffn,
+        k,
+        what=_("columns of an expert"),
+        by=_("ranks that cut an expert"),
+        also=lambda n: ranks % n == 0,
+    )
+    if ranks % k:
+        raise CourseError(
+            _(
+                "{k} ranks that cut an expert do not divide the {n} ranks of a stage. The nearest that do: {choices}."
+            ).format(
+                k=k,
+                n=ranks,
+                choices=_(" or ").join(map(str, sorted(nearest(ranks, k, also=lambda n: shape.expert_ffn % n == 0)))),
+            )
+        )
+    share(
+        shape.n_experts,
+        e,
+        what=_("experts"),
+        by=_("expert-parallel ranks"),
+        also=lambda n: ranks % (n * k) == 0,
+    )
+    if ranks % (e * k):
+        text = _(
+            "{e} expert-parallel ranks{cut} do not divide the {n} ranks of a stage (tensor × context × data). "
+            "The nearest that do: {choices}."
+        )
+        choices = sorted(nearest(shape.n_experts, e, also=lambda n: ranks % (n * k) == 0))
+        cut = _(" of {k} each").format(k=k) if k > 1 else ""
+        raise CourseError(text.format(e=e, cut=cut, n=ranks, choices=_(" or ").join(map(str, choices))))
+
+
 def _with_width(shape: Shape, tensor: int, expert_tensor: int) -> Shape:
     """The shape whose experts tensor ranks have to cut only where they do."""
     if not shape.n_experts or expert_tensor == tensor:

@@ -3,9 +3,8 @@
 The price of a plan is `plan.stepcost.price`'s, so it is what `plan.steptime.step` says of the plan alone.
 """
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +13,12 @@ from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
+from course_lib.plan.candidates import candidates
 from course_lib.plan.efficiency import Constants, constants, precision_of
 from course_lib.plan.grid import ORDER
-from course_lib.plan.plans import Plans, gap_of, legal
 from course_lib.plan.progressbar import Bar
 from course_lib.plan.reach import check_room
-from course_lib.plan.shares import divisors
-from course_lib.plan.steptime import fused_of, gpu_of, plain_of
+from course_lib.plan.steptime import MOST, fused_of, gpu_of, plain_of
 from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
 from course_lib.timing.system import System, load
 
@@ -47,7 +45,8 @@ class Found:
 
     Columns: the sizes of the plan, `recompute` by its place in none, selective, full; `step_s`, `memory_B`, `gpus`,
     `tokens_per_s`, `mfu` and `fits`. `frontier` are places in the table: no plan that fits is better in one of time,
-    memory and GPUs without being worse in another. `best` is the quickest that fits as plain numbers, None if none does.
+    memory and GPUs without being worse in another. `best` is the quickest that fits as plain numbers, None if none does. `skipped` are the
+    numbers of GPUs that no plan divides, where others have plans.
     """
 
     n_plans: int
@@ -58,87 +57,13 @@ class Found:
     capacity_B: float
     model: str
     system: str
+    skipped: tuple[int, ...] = ()
 
     def row(self, i: int) -> dict:
         """Return entry `i` of the table as plain numbers and words."""
         found = {name: column[i].item() for name, column in self.table.items()}
         found["recompute"] = RECOMPUTE[found["recompute"]]
         return found
-
-
-def candidates(
-    shape: Shape,
-    gpus: int,
-    *,
-    global_batch: int,
-    seq: int,
-    max_tensor: int | None = None,
-    contexts: Sequence[int] = (1,),
-    zeros: Sequence[int] = (0, 1, 2, 3),
-    recomputes: Sequence[str] = RECOMPUTE,
-    order: str = ORDER,
-) -> Plans:
-    """Return every legal plan on exactly `gpus` GPUs as arrays; heads, layers, experts, tokens and batch divide.
-
-    With one replica ZeRO has nothing to share out: only stage 0 is listed. Chunks need a pipeline.
-
-    >>> from course_lib.plan.transformer import model
-    >>> found = candidates(model("llama3-8b"), 8, global_batch=64, seq=8192)
-    >>> len(found) > 100, set(found.n_ranks.tolist())
-    (True, {8})
-    """
-    kv = shape.n_heads if shape.kv_rank else shape.n_kv_heads
-    tensors = [
-        t
-        for t in divisors(gpus)
-        if shape.n_heads % t == 0 and (kv % t == 0 or t % kv == 0) and t <= (max_tensor or t) and shape.ffn % t == 0
-    ]
-    stages = [p for p in divisors(gpus) if p <= shape.n_layers + 3 and int(gap_of(shape, p)) >= 0]
-    blocks = []
-    for t, p, c in itertools.product(tensors, stages, contexts):
-        if gpus % (t * p * c) or (c > 1 and seq % (2 * c)):
-            continue
-        d = gpus // (t * p * c)
-        if global_batch % d:
-            continue
-        chunks = [1]
-        if p > 1:
-            each = (shape.n_layers + max(int(gap_of(shape, p)), 0)) // p
-            chunks += [v for v in divisors(each) if v > 1 and int(gap_of(shape, p, v)) >= 0]
-        spread = [(1, 1)]
-        if shape.n_experts:
-            ranks = t * c * d
-            cuts = sorted({1, t}) if shape.expert_ffn % t == 0 else [1]
-            spread = [(e, k) for e in divisors(shape.n_experts) for k in cuts if ranks % (e * k) == 0]
-        stagesof = [z for z in zeros if z == 0 or d * c > 1] or [0]
-        codes = [RECOMPUTE.index(word) for word in recomputes]
-        for b in divisors(global_batch // d):
-            m = global_batch // d // b
-            kept = [v for v in chunks if v == 1 or m % p == 0]
-            block = np.array(list(itertools.product(kept, codes, stagesof, spread_index(spread))), np.int32)
-            sizes = np.array(spread, np.int32)[block[:, 3]]
-            fixed = np.broadcast_to(np.array([t, p, d, c, b, m], np.int32), (len(block), 6))
-            blocks.append(np.concatenate([fixed, sizes, block[:, :3]], axis=1))
-    if not blocks:
-        raise CourseError(
-            _(
-                "No plan divides: {gpus} GPUs, {layers} layers, {heads} heads, a batch of {batch} sequences. "
-                "Numbers of GPUs with many divisors, and batches that they divide, have plans."
-            ).format(gpus=gpus, layers=shape.n_layers, heads=shape.n_heads, batch=global_batch)
-        )
-    t, p, d, c, b, m, e, k, v, r, z = np.concatenate(blocks).T.astype(np.int64)
-    sequence = (t > 1) & (seq // c % t == 0)
-    found = Plans(t, p, d, c, e, k, b, m, v, r, z, sequence, order)
-    return found.take(legal(shape, found, global_batch=global_batch, seq=seq))
-
-
-def spread_index(spread: Sequence) -> range:
-    """Places of a list, to combine with other choices.
-
-    >>> list(spread_index("ab"))
-    [0, 1]
-    """
-    return range(len(spread))
 
 
 def search(
@@ -175,8 +100,8 @@ def search(
     shape, place = model(shape), load(system)
     processor = gpu_of(place, gpu)
     precision = precision_of(processor, precision)
-    seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
-    batch = whole("global_batch", global_batch, at_least=1)
+    seq = shape.seq if seq is None else whole("seq", seq, at_least=1, at_most=MOST)
+    batch = whole("global_batch", global_batch, at_least=1, at_most=MOST)
     k = constants() if using is None else using
     counts = [whole("gpus", n, at_least=1) for n in (gpus if isinstance(gpus, Sequence | np.ndarray) else [gpus])]
     if not counts:
@@ -188,7 +113,7 @@ def search(
     bar = Bar() if progress is True else progress or None
     asked = {"global_batch": batch, "seq": seq, "max_tensor": max_tensor, "contexts": contexts}
     asked |= {"zeros": zeros, "recomputes": recomputes, "order": order}
-    parts = []
+    parts, skipped = [], []
     for n in counts:
         check_room(n, place)
         try:
@@ -196,6 +121,7 @@ def search(
         except CourseError:
             if len(counts) == 1:
                 raise
+            skipped.append(n)
     if not parts:
         candidates(shape, counts[0], **asked)  # says why
     columns: dict[str, list[NDArray]] = {}
@@ -223,7 +149,7 @@ def search(
     if isinstance(bar, Bar):
         bar.close()
     table = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return _found(shape, place, processor, table, precision, batch, seq)
+    return replace(_found(shape, place, processor, table, precision, batch, seq), skipped=tuple(skipped))
 
 
 def _found(shape, place, processor, table, precision, batch, seq) -> Found:

@@ -7,10 +7,10 @@ import numpy as np
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.plan import stepcost
-from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, constants, precision_of
+from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, chips, constants, precision_of
 from course_lib.plan.grid import ORDER, Layout, Span, data_of, spans
 from course_lib.plan.offers import does_not_fit
-from course_lib.plan.plans import check, one
+from course_lib.plan.plans import check, check_experts, one
 from course_lib.plan.reach import check_room
 from course_lib.plan.stepmemory import stages
 from course_lib.plan.transformer import RECOMPUTE, Shape, flops, model
@@ -20,6 +20,7 @@ __all__ = ["ATTENTION", "PRECISIONS", "Step", "step"]
 ATTENTION = ("fused", "early", "unfused")
 SOFTWARE = ("megatron", "pytorch")
 AUTO = "auto"
+MOST = 10**9  # sequences of a batch, tokens of a sequence: more is a slip of the pen
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,17 @@ def gpu_of(place: System, gpu: str | None) -> Chip:
         raise CourseError(
             _("{name} does not say what GPU it has; give one, such as h100 (--gpu h100).").format(name=place.name)
         )
-    return chip(place.gpu if gpu is None else gpu)
+    if gpu is not None:
+        return chip(gpu)
+    try:
+        return chip(place.gpu)
+    except CourseError:
+        raise CourseError(
+            _(
+                "{name} has {gpu}, whose peak and memory are not carried here; give the GPU that is nearest (--gpu). "
+                "Valid: {valid}."
+            ).format(name=place.name, gpu=place.gpu, valid=", ".join(chips()))
+        ) from None
 
 
 def fused_of(attention: str | None, gpu: Chip, recompute: str) -> bool:
@@ -142,16 +153,26 @@ def step(
     precision = precision_of(processor, precision)
     recompute = one_of(_("kind of recomputing"), recompute, (*RECOMPUTE, AUTO))
     zero = whole("zero", zero, at_least=0, at_most=3)
-    seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
+    seq = shape.seq if seq is None else whole("seq", seq, at_least=1, at_most=MOST)
+    global_batch = whole("global_batch", global_batch, at_least=1, at_most=MOST)
     if data is None:
         if gpus is None:
             raise CourseError(_("Give gpus, the number of GPUs of the job, or data, the number of replicas."))
         data = data_of(gpus, tensor, pipeline, context)
+    check_experts(shape, tensor, context, data, expert, expert_tensor)
     layout = Layout(tensor, pipeline, data, expert, context, expert_tensor, order)
     if gpus is not None and whole("gpus", gpus, at_least=1) != layout.n_ranks:
         raise CourseError(
-            _("tensor × pipeline × data × context is {n}, not the {gpus} GPUs given.").format(
-                n=layout.n_ranks, gpus=gpus
+            _(
+                "tensor × pipeline × data × context is {n}, not the {gpus} GPUs given. With tensor {t} × pipeline {p} × "
+                "context {c} they make {d} replicas (--dp {d}), or give one of --gpus and --dp."
+            ).format(
+                n=layout.n_ranks,
+                gpus=gpus,
+                t=layout.tensor,
+                p=layout.pipeline,
+                c=layout.context,
+                d=data_of(gpus, layout.tensor, layout.pipeline, layout.context),
             )
         )
     check_room(layout.n_ranks, place)

@@ -157,3 +157,23 @@ def test_the_command_says_by_its_status_what_happens(files, capsys):
     assert main(["gate", *files(targets=TARGETS.replace("50 ms", "50 mss"))]) == 2
     assert "line 11" in capsys.readouterr().err
     assert main(["gate", "none.toml", "none.toml"]) == 2
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_no_quantity_is_infinite_and_only_shares_and_alarms_are_nothing(name):
+    measure = MEASURES[name]
+    for text in (f"1e400 {measure.units[0]}", f"1e99 {measure.units[0]}"):
+        with pytest.raises(CourseError):
+            parse(measure, text)
+    nothing = f"0 {measure.units[0]}"
+    if measure.kind == "share" or name == "false_alarms":
+        assert parse(measure, nothing) == 0
+    else:
+        with pytest.raises(CourseError, match="nothing has 0"):
+            parse(measure, nothing)
+
+
+def test_a_step_of_no_time_meets_no_gate(files, capsys):
+    paths = files(design=DESIGN.replace('"48 ms"', '"0 ms"'))
+    assert main(["gate", *paths]) == 2
+    assert "design.toml, line 5" in capsys.readouterr().err

@@ -170,7 +170,7 @@ def test_a_token_crosses_less_often_when_experts_share_a_rack():
         ({"precision": "fp8"}, "does not compute in fp8"),
         ({"zero": 4}, "at most 3"),
         ({"pipeline": 1, "gpus": 64}, "The nearest plans that fit"),
-        ({"pipeline": 1, "gpus": 8, "global_batch": 8}, "use more GPUs"),
+        ({"pipeline": 1, "gpus": 8, "global_batch": 8}, "The quickest on 64 GPUs"),
         ({"recompute": "some"}, "no kind of recomputing"),
         ({"gpus": None}, "Give gpus"),
         ({"gpus": 10**7, "tensor": 1, "pipeline": 1, "global_batch": 10**7}, "more than dgx-a100 has"),
