@@ -36,7 +36,10 @@ def build(target: Path, withheld: Iterable[str]) -> None:
 
 def _withhold(copy: Path, module: str) -> None:
     place = copy.joinpath(*module.split(".")[1:])
-    file = place.with_suffix(".py")
+    file, parent = place.with_suffix(".py"), place.parent.with_suffix(".py")
+    if not file.is_file() and not place.is_dir() and parent.is_file():  # a name in a module of which the rest stays
+        _withhold_name(parent, *module.rpartition(".")[::2])
+        return
     files = [file] if file.is_file() else sorted(place.rglob("*.py"))  # none where the copy lacks it anyway
     for path in files:
         name = ".".join(("course_lib", *path.relative_to(copy).with_suffix("").parts)).removesuffix(".__init__")
