@@ -168,16 +168,16 @@ def memory_lines() -> list[str]:
     """
     changes = {
         _("as above"): {},
-        _("ZeRO-0, optimizer on every replica"): {"zero": 0},
-        _("ZeRO-3, weights shared out too"): {"zero": 3, "software": "megatron"},
+        _("ZeRO-0"): {"zero": 0},
+        _("ZeRO-3"): {"zero": 3, "software": "megatron"},
         _("TP 4"): {"tensor": 4},
         _("PP 16"): {"pipeline": 16},
-        _("recompute whole layers"): {"recompute": "full"},
+        _("recompute all"): {"recompute": "full"},
     }
     lines = []
     for name, change in changes.items():
         found = plan_step(**({"recompute": "selective", "check_memory": False} | change))
-        parts = ", ".join(f"{_(k)} {v / 1e9:.1f}" for k, v in found.memory.items() if v > 5e7)
+        parts = ", ".join(f"{_(k)} {v / 1e9:.1f}" for k, v in found.memory.items() if v > 5e8)
         lines.append(
             _("{name}: {total} GB ({parts}), {t} a step").format(
                 name=name, total=f"{found.memory_B / 1e9:.0f}", parts=parts, t=say_time(found.step_s)
@@ -246,8 +246,7 @@ def llama_lines() -> list[str]:
     3
     """
     return [
-        _("{name}: {a} TFLOP/s published, {b} by the model ({off} %); {remark}").format(
-            name=r.name,
+        _("{remark}: {a} TFLOP/s published, {b} by the model ({off} %)").format(
             a=say_number(r.published),
             b=say_number(r.predicted, 3),
             off=f"{100 * r.error:+.1f}",

@@ -41,7 +41,7 @@ def efficiency(n_gpus: Sequence[int], fixed, growing, *, least: float, bend: int
         raise CourseError(_("{n} is not among the numbers of GPUs drawn.").format(n=bend))
     hover = "%{x:,} GPUs: %{y:.1%}"
     data = [
-        line(n, one, role="network", hover=hover),
+        line(n, one, role="network", dash="solid", hover=hover),
         line(n, other, role="nvlink", dash="dot", hover=hover),
         points([] if bend is None else [bend], [] if bend is None else [float(one[n == bend][0])])
         | {"hoverinfo": "skip"},
@@ -112,9 +112,9 @@ def readers(
     x = [np.asarray(finite("reader_per_s", v, above=0), float) for v in reader_per_s]
     y = [np.asarray(finite("gpu_per_s", v, above=0), float) for v in gpu_per_s]
     yaxis = log_axis(
-        _("tokens per second from each GPU"), min(map(np.min, y)) / 1.3, max(map(np.max, y)) * 1.6, say_number, 4
+        _("tokens per second from each GPU"), min(map(np.min, y)) / 1.6, max(map(np.max, y)) * 1.6, say_number, 4
     )
-    xaxis = linear_axis(_("tokens per second for each reader"), 0, max(map(np.max, x)) * 1.12)
+    xaxis = linear_axis(_("tokens per second for each reader"), 0, max(map(np.max, x)) * 1.2)
     for i, name in enumerate(names):
         texts = [
             _("{name}, {r} requests: {a} tokens/s for each reader, {b} from each GPU").format(
@@ -133,10 +133,10 @@ def readers(
                 role=ROLES[i],
                 x=float(x[i][0]),
                 xref="x",
-                xanchor="center",
+                xanchor="left",
+                xshift=9,
                 y=at(yaxis, float(y[i][0])),
                 yref="y",
-                yshift=-14,
             )
         )
     head = _("{name}: from {a} to {b} tokens per second for a reader, from {c} to {d} out of a GPU").format(
@@ -149,7 +149,7 @@ def readers(
     return base_figure(
         data,
         title=title or head,
-        subtitle=_("a line a layout; each point doubles the requests, from one on, as long as they fit"),
+        subtitle=_("a line a layout; each point doubles the readers, from one on, as long as they fit"),
         xaxis=xaxis,
         yaxis=yaxis,
         annotations=labels,

@@ -129,6 +129,7 @@ def over_tensor(
             ("global_batch", global_batch),
         )
     )
+    zero = whole("zero", zero, at_least=0, at_most=3)
     check_room(n, place)
     seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
     t = np.array([whole("tensor", d, at_least=1) for d in degrees])
