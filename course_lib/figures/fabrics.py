@@ -54,7 +54,12 @@ def fullest_path(n_flows: Sequence[int], fullest, n_paths: int, *, title: str = 
         subtitle=_(
             "mean over all hashes; dashed grey: spread evenly; the slowest flow gets a path divided by this number"
         ),
-        xaxis=count_axis(float(flows.min()), float(flows.max()), _("flows"), [round(f) for f in flows.tolist()]),
+        xaxis=count_axis(
+            float(flows.min()),
+            float(flows.max()),
+            _("flows"),
+            [round(f) for f in flows[:: max(1, len(flows) // 3)].tolist()],
+        ),
         yaxis=yaxis,
         annotations=end_labels(labels, yaxis, outside=True),
         margin={"r": OUTSIDE},

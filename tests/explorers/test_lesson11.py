@@ -15,6 +15,7 @@ from course_lib.fabric import collisions
 from course_lib.figures.show import meta_of
 from course_lib.links import recovery
 from course_lib.timing import acrossboxes
+from course_lib.timing.tuning import predict
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +115,11 @@ def test_losses_and_collisions_are_what_the_text_says():
     assert collisions.fullest_mean(512, 32) / 16 < 2
     assert lesson11.neighbours(1, "adaptive") == "A 1 ×, B 1 ×"
     assert lesson11.neighbours(1, "hashed", 2) == "A 3 ×, B 1.5 ×"
+
+
+def test_the_predictor_hides_nvlink_behind_the_cards():
+    found = predict("all_reduce", 2**32, "dgx-b200", 32)
+    assert found.terms["network transfer"] > 0.85 * found.time_s
 
 
 def test_rates_in_prose():
