@@ -36,6 +36,7 @@ def fullest_path(n_flows: Sequence[int], fullest, n_paths: int, *, title: str = 
     if flows.shape != full.shape or not flows.size:
         raise CourseError(_("There are {a} numbers of flows and {b} means.").format(a=flows.size, b=full.size))
     even = np.ceil(flows / n_paths)
+    ticks = [round(f) for f in flows[:: max(1, len(flows) // 3)].tolist()]
     yaxis = count_axis(0.85, float(full.max()) * 1.3, _("flows on the fullest path"), (1, 2, 4, 8, 16, 32, 64))
     texts = [
         _("{k} flows: {c} on the fullest").format(k=say_number(k), c=say_number(c, 2)) for k, c in zip(flows, full)
