@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test check format lock exercises clean
+.PHONY: help lab test check format lock exercises slides clean
 
 help:
 	@echo "make lab        make the environment and open the course in JupyterLab"
 	@echo "make test       make the environment and run the tests (CI=true adds browser, nbgrader and hostile suites)"
 	@echo "make check      ruff, import rules, notebooks stripped, exercises up to date"
 	@echo "make exercises  regenerate exercises/ from solutions/ with nbgrader"
+	@echo "make slides     slides of all lessons, to be read without a network, in build/slides"
 	@echo "make format     format code and notebooks"
 	@echo "make lock       refresh the lock files (needs uv)"
 	@echo "make clean      remove the environment and what tests leave"
@@ -43,6 +44,9 @@ check: $(VENV)/.dev
 
 exercises: $(VENV)/.dev
 	$(BIN)/python -m course_lib.grading.release
+
+slides: $(VENV)/.dev
+	$(BIN)/interconnect slides $(LESSONS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix --exit-zero .

@@ -19,6 +19,7 @@ COMMANDS = {
     "plan": "search all legal training plans: the quickest, and the frontier of time, memory and GPUs",
     "predict": "predict the time of a collective on a system",
     "progress": "list questions, verdicts and points of this learner",
+    "slides": "make slides of lessons from their cells tagged workshop; they open without a network",
     "train-step": "predict one training step of a plan: seconds, utilisation, memory, every term",
 }
 
