@@ -51,6 +51,16 @@ MODELS = {
     "turing-530b": "turing-530b",
     "megatron-1t": "megatron-1t",
     "nanotron-3b": "nanotron-3b",
+    "gpt3-5b": "gpt3-5b",
+    "gpt3-20b": "gpt3-20b",
+    "llama2-13b": "llama2-13b",
+    "llama3-8b": "llama3-8b",
+    "llama3-70b": "llama3-70b",
+    "nemotron-8b": "nemotron3-8b",
+    "nemotron-340b": "nemotron4-340b",
+    "deepseek v3 671b": "deepseek-v3",
+    "kimi k2": "kimi-k2",
+    "qwen3 moe 30b": "qwen3-30b",
 }
 #: Built-in system for each name in the tables; network cards of the host where they differ: (cards, bytes/s of each).
 SYSTEMS = {
@@ -68,6 +78,7 @@ SYSTEMS = {
     "h100_80gb": ("dgx-h100", None),
     "h100 96 gb, 500 w": ("dgx-h100", None),
     "a100_80gb": ("dgx-a100", None),
+    "a100 80 gb": ("dgx-a100", None),
     "a100_40gb": ("dgx-a100", None),
     "selene a100-80gb": ("dgx-a100", None),
     "a100 80 gb, 400 gb/s": ("dgx-a100", (2, 25e9)),
@@ -86,13 +97,14 @@ PRECISIONS = {
 }
 ZERO = {"full_shard": 3, "shard_grad_op": 2}
 SHOWN = ("korthikanti", "megatron-readme")  # read where somebody repeats them: shown beside the model, never fitted
-PLAIN = ("mosaic", "titan", "ibm", "playbook")  # PyTorch's own FSDP and tensor slicing; the others are Megatron's
+BLIND = ("nemo-24.07", "nemo-24.12", "titan-a100", "automodel")  # read when every constant stood: they only judge
+PLAIN = ("mosaic", "titan", "ibm", "playbook", "titan-a100", "automodel")  # PyTorch itself; the others are Megatron's
 JUDGES = 3  # one pair in so many judges
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One setting with the seconds of its step; `pair` is (model, system), `part` training, judging or shown."""
+    """One setting with the seconds of its step; `pair` is (model, system), `part` training, judging, shown or blind."""
 
     model: str
     on: str
@@ -121,7 +133,9 @@ class Run:
 
     @property
     def part(self) -> str:
-        """Where the run belongs, by a checksum of its pair: nobody chose."""
+        """Where the run belongs, by a checksum of its pair: nobody chose. What was read later is blind."""
+        if set(self.sources) <= set(BLIND):
+            return "blind"
         if set(self.sources) <= set(SHOWN):
             return "shown"
         return "judging" if zlib.crc32("|".join(self.pair).encode()) % JUDGES == 0 else "training"
@@ -260,10 +274,10 @@ def _run(row: dict[str, str]) -> Run | str:
 
 
 @functools.cache
-def _table() -> tuple[tuple[Run, ...], dict[str, int]]:
+def _table(name: str = "training.csv") -> tuple[tuple[Run, ...], dict[str, int]]:
     settings: dict[tuple, list[Run]] = {}
     dropped: Counter[str] = Counter()
-    with open(FOLDER / "training.csv", encoding="utf-8", newline="") as file:
+    with open(FOLDER / name, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             apart = taken_apart(row)
             if not apart:
@@ -297,11 +311,13 @@ def _table() -> tuple[tuple[Run, ...], dict[str, int]]:
 
 
 def runs(part: str | None = None) -> tuple[Run, ...]:
-    """Return the cleaned runs, of one part ("training", "judging", "shown") or all.
+    """Return the cleaned runs, of one part ("training", "judging", "shown") or all three, or those read later ("blind").
 
     >>> len(runs()) > 200, {r.part for r in runs()} == {"training", "judging", "shown"}
     (True, True)
     """
+    if part == "blind":
+        return _table("blind.csv")[0]
     return tuple(r for r in _table()[0] if part is None or r.part == part)
 
 

@@ -93,3 +93,24 @@ def test_the_page_is_the_generators():
 def test_memory_is_near_what_was_displayed():
     ratio = np.array([predicted / seen for _run, seen, predicted in stepevidence.memory_rows()])
     assert 0.6 < np.median(ratio) < 1.05
+
+
+def test_blind_rows_are_no_part_of_what_was_fitted_or_judged():
+    blind = set(trainingdata.BLIND)
+    assert len(runs("blind")) > 20
+    for run in runs("blind"):
+        assert run.part == "blind"
+        assert set(run.sources) <= blind
+    assert not any(blind & set(run.sources) for run in runs())
+
+
+def test_blind_rows_are_met_as_well_as_promised():
+    for column in ("training", "shipped"):
+        assert stepevidence.compare("blind", column).median <= stepevidence.TARGET
+
+
+def test_calculon_stands_beside_every_row_of_its_table():
+    rows = {tuple(row.name.split(", ")): row.published for row in stepevidence.korthikanti()}
+    assert rows.keys() == stepevidence.calculon().keys()
+    for key, seconds in stepevidence.calculon().items():
+        assert abs(seconds / rows[key] - 1) < 0.1

@@ -7,7 +7,7 @@ from course_lib.base.errors import CourseError
 from course_lib.plan.transformer import Shape, flops, model, models, params
 
 
-@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize("name", [n for n in models() if not np.isnan(model(n).published_params_B)])
 def test_parameters_match_the_published_total(name):
     shape = model(name)
     assert params(shape).total / 1e9 == pytest.approx(shape.published_params_B, rel=0.015)
