@@ -59,7 +59,7 @@ def fullest_path(n_flows: Sequence[int], fullest, n_paths: int, *, title: str = 
             float(flows.min()),
             float(flows.max()),
             _("flows"),
-            [round(f) for f in flows[:: max(1, len(flows) // 3)].tolist()],
+            ticks,
         ),
         yaxis=yaxis,
         annotations=end_labels(labels, yaxis, outside=True),
