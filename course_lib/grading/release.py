@@ -16,6 +16,8 @@ from typing import Any
 from course_lib.base.errors import CourseError
 from course_lib.grading import bank
 
+# Rules for AI assistants that read the folder of exercises: kept with the instructor's pages, put where they are read.
+ASSISTANTS = (Path("instructor", "assistants.md"), Path("AGENTS.md"))
 SOLUTION_MARK = "### BEGIN SOLUTION"
 RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f-]{36}")
 
@@ -209,6 +211,9 @@ def _release(root: Path, names: Sequence[str], check: bool, whole: bool) -> list
         fresh = Path(folder)
         generate(root, fresh, names)
         wanted = {p.relative_to(fresh): p.read_bytes() for p in fresh.rglob("*") if p.is_file()}
+    source, name = ASSISTANTS
+    if (root / source).is_file():
+        wanted[name] = (root / source).read_bytes()
     target = root / "exercises"
     there = {
         p.relative_to(target) for p in target.glob("*/**/*") if p.is_file() and ".ipynb_checkpoints" not in p.parts
