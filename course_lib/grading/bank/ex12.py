@@ -1,4 +1,4 @@
-"""Exercise 12, scaling to a cluster: where efficiency bends, what crosses a card, a token's collectives, a plan, an article."""
+"""Exercise 12, scaling: where efficiency bends, what crosses a card, a token's collectives, a plan, an article."""
 
 import functools
 from collections.abc import Callable, Mapping
