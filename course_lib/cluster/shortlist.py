@@ -99,3 +99,25 @@ def by_part(work: Work, targets: Targets, *, on: dt.date) -> tuple[Found, ...]:
     (['b200-box'], 'rubin-rack')
     """
     return tuple(best(shelf.name, work, targets, on=on) for shelf in items())
+
+
+def enough(first: Proposal, work: Work, *, most: int = 512) -> Priced | None:
+    """Return a design with as few units as deliver the tokens asked for, saving as often as is best; None where `most` do not.
+
+    >>> placed = dict(spares=1, cards=8, tensor=1, expert=8, requests=1280, precision="fp8", interval_s=3600.0)
+    >>> enough(Proposal("b200-box", 1, **placed), Work()).proposal.units
+    4
+    """
+    hosts = item(first.part).hosts_per_unit
+    least = -(-(first.spares + 1) // hosts)
+    while least <= most:
+        try:
+            seen = price(replace(first, units=least), work)
+        except CourseError:
+            least += 1
+            continue
+        if seen.tokens_per_s >= work.tokens_per_s:
+            return price(replace(seen.proposal, interval_s=seen.best_interval_s), work)
+        working = (least * hosts - first.spares) * work.tokens_per_s / seen.tokens_per_s
+        least = max(least + 1, int((0.9 * working + first.spares) // hosts))
+    return None

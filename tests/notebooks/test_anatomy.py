@@ -94,7 +94,7 @@ def test_text_is_plain(path):
 @pytest.mark.parametrize("path", ALL, ids=lambda p: f"{p.parent.parent.name}-{p.stem}")
 def test_nothing_in_a_notebook_needs_the_network_or_one_machine(path):
     for cell in code_cells(path):
-        assert not re.search(r"https?://|urlopen|requests|!pip|%pip|/home/|C:\\\\", source(cell))
+        assert not re.search(r"https?://|urlopen|import requests|requests\.|!pip|%pip|/home/|C:\\\\", source(cell))
 
 
 @pytest.mark.parametrize("path", LESSONS + SOLUTIONS, ids=name)
