@@ -1,9 +1,10 @@
 """Throughput of `interconnect grade` beside one `nbgrader autograde` run over the same class, on this machine, in one go.
 
-    python benchmarks/grading.py [--hand-ins 200] [--jobs 2] [--exercise 00]
+    python benchmarks/grading.py [--hand-ins 200] [--nbgrader 60] [--jobs 2] [--exercise 00]
 
 A class of honest hand-ins is made from the exercise's solutions, every third with a wrong answer. Both commands run from a
-cold start and write their own gradebook; the marks have to be the same.
+cold start and write their own gradebook; the marks have to be the same. nbgrader may get a part of the class only: what
+is compared is seconds for each hand-in, its start included.
 """
 
 import argparse
@@ -57,6 +58,7 @@ def main() -> int:
     """Print both times, their ratio, and whether the marks agree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hand-ins", type=int, default=200)
+    parser.add_argument("--nbgrader", type=int, default=0, help="hand-ins that nbgrader gets (all)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--exercise", default="00")
     args = parser.parse_args()
@@ -71,13 +73,17 @@ def main() -> int:
         ours = course / "ours"
         command = [sys.executable, "-m", "course_lib.cli.main", "grade", "grading/submitted", "--to", str(ours)]
         runner_s = timed([*command, "--jobs", str(args.jobs)], course)
+        n = args.hand_ins
+        m = min(args.nbgrader or n, n)
+        for place in range(m, n):
+            shutil.rmtree(course / "grading" / "submitted" / f"s{place:03d}")
         nbgrader_s = timed([sys.executable, "-m", "nbgrader", "autograde", name], course)
-        same = marks(ours / "gradebook.db", name) == marks(course / "grading" / "gradebook.db", name)
-    n = args.hand_ins
-    print(f"{n} hand-ins of {name}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(f"nbgrader autograde            {nbgrader_s:8.1f} s  {nbgrader_s / n:6.3f} s each")
-    print(f"interconnect grade --jobs {args.jobs:<3} {runner_s:8.1f} s  {runner_s / n:6.3f} s each")
-    print(f"throughput ratio              {nbgrader_s / runner_s:8.2f}    same marks: {same}")
+        theirs, mine = marks(course / "grading" / "gradebook.db", name), marks(ours / "gradebook.db", name)
+        same = len(mine) == n and len(theirs) == m and all(mine[who] == score for who, score in theirs.items())
+    print(f"{name}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"nbgrader autograde         {m:4} hand-ins {nbgrader_s:8.1f} s  {nbgrader_s / m:6.3f} s each")
+    print(f"interconnect grade --jobs {args.jobs:<2}{n:3} hand-ins {runner_s:8.1f} s  {runner_s / n:6.3f} s each")
+    print(f"throughput ratio {(nbgrader_s / m) / (runner_s / n):.2f}, same marks: {same}")
     return 0 if same else 1
 
 

@@ -29,7 +29,8 @@ def _short(value: Any) -> str:
     if type(value) is int and value.bit_length() > 1000:
         return _("a number of {n} bits").format(n=value.bit_length())
     if isinstance(value, np.ndarray):
-        return _short(value.tolist()) if value.size <= 24 else _("an array of shape {s}").format(s=value.shape)
+        few = value.size <= 24 and max(value.shape, default=0) <= 24
+        return _short(value.tolist()) if few else _("an array of shape {s}").format(s=value.shape)
     if isinstance(value, (float, np.floating)):
         return f"{float(value):.6g}"
     if isinstance(value, (np.integer, np.bool_)):

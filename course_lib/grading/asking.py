@@ -25,6 +25,7 @@ class Asked:
     private: str = ""
     absent: bool = False
     flags: tuple[str, ...] = ()
+    stated: str | None = None  # what LEARNER was when the question was asked
 
 
 class _TooLong(BaseException):
@@ -61,6 +62,10 @@ def ask(
         text = _("LEARNER is {given}; text is expected, such as the name you hand in under.")
         return Asked(blank(question, NOT_YET, text.format(given=stated.why or _("no text"))))
     identity = numbers.identify(student, stated, known)
+    return replace(_asked(kernel, question, identity, known, secret), stated=identity.stated)
+
+
+def _asked(kernel: Kernel, question: Question, identity: Identity, known: Sequence[str], secret: str) -> Asked:
     own = numbers.numbers_of(question, identity.learner)
     cases = question.cases(own, seeded(question.id, identity.learner, "inputs"))
     replies = kernel.ask(question, cases)
@@ -135,7 +140,7 @@ def _plain(reply: probe.Reply) -> object:
     from course_lib.base.errors import CourseError
 
     try:
-        return wire.decode(reply.text) if reply.state == probe.VALUE else None
+        return wire.decode(reply.text, 4000) if reply.state == probe.VALUE else None
     except CourseError:
         return None
 

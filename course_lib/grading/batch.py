@@ -136,7 +136,7 @@ class Batch:
                 if one.problem:
                     raise CourseError(one.problem)
                 content = one.read()
-                job = Job(self._key(one, content), one.student, one.shown, content)
+                job = Job(self._key(one, content), one.student, one.shown, repair.slim(content))
                 found.append((one, job))
             except CourseError as error:
                 refused.append(failed(job, str(error)) | {"state": "refused", "exercise": meant(one.shown)})

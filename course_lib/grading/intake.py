@@ -14,6 +14,7 @@ from course_lib.base.scale import say_bytes
 
 MOST_FILE_B = 400 * 2**20
 MOST_ENTRIES = 2000  # files of one learner that are looked at
+MOST_MEMBERS = 100  # of one archive
 NOTEBOOK = re.compile(r"(?i)\.(ipynb|ipynb\.txt|ipynb\.json|json)$")
 SKIPPED = (".ipynb_checkpoints", "__pycache__", "__MACOSX", ".git", ".DS_Store", "timestamp.txt", ".gitkeep")
 
@@ -183,10 +184,15 @@ def _archive(path: Path, student: str, shown: str, stamp: str) -> Iterator[HandI
     members = [m for m in members if NOTEBOOK.search(m.filename) and not any(s in m.filename for s in SKIPPED)]
     if not members:
         yield HandIn(student, shown, path, problem=_("There is no notebook in this archive."))
-    for member in members[:100]:
+    room = MOST_FILE_B  # of the whole archive: a few bytes of it can stand for gigabytes
+    if len(members) > MOST_MEMBERS:
+        problem = _("There are more than {n} files; the rest was not looked at.").format(n=MOST_MEMBERS)
+        yield HandIn(student, shown, path, problem=problem)
+    for member in members[:MOST_MEMBERS]:
+        room -= member.file_size
         name = f"{shown}:{_clean(member.filename)}"
         problem = ""
-        if member.file_size > MOST_FILE_B:
+        if room < 0:
             problem = _("It is larger than {most}.").format(most=say_bytes(MOST_FILE_B))
         elif stat.S_ISLNK(member.external_attr >> 16):
             problem = _("It is a link. Links are not followed.")

@@ -1,8 +1,10 @@
 """From bytes to a notebook that can be run and marked: encodings, versions and graded cells put right, and said."""
 
 import codecs
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,10 +13,14 @@ from typing import Any
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.places import course_root
+from course_lib.base.scale import say_bytes
 from course_lib.grading import rehearse
 
 MOST_SOURCE = 2_000_000  # letters in one cell
 MOST_CELLS = 4000
+MOST_B = 64 * 2**20  # of a notebook without its outputs
+SLIM_B = 4 * 2**20  # what is larger loses its outputs before it is passed around
+READING_B = 2 * 2**30  # memory that reading one file may take
 BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -68,7 +74,60 @@ def read(content: bytes, path: Path, wanted: str = "") -> Repaired:
     return Repaired(node, exercise, list(dict.fromkeys(notes)))
 
 
+def slim(content: bytes) -> bytes:
+    """Return a large notebook without its outputs, in its own encoding; anything else as it is.
+
+    Raises CourseError for what cannot be read, or only with more memory than one file may take.
+    """
+    if len(content) <= SLIM_B:
+        return content
+    try:
+        with _memory(READING_B):
+            text, encoding = _decoded(content)
+            raw = _json(text)
+            for cell in raw.get("cells", ()) if isinstance(raw, dict) else ():
+                if isinstance(cell, dict):
+                    cell.pop("outputs", None)
+            if isinstance(raw, dict) and isinstance(raw.get("metadata"), dict):
+                raw["metadata"].pop("widgets", None)
+            made = json.dumps(raw, ensure_ascii=False).encode(encoding, "replace")
+    except (MemoryError, RecursionError, TypeError):
+        raise CourseError(_("It is not a notebook that can be read: it takes too much memory.")) from None
+    if len(made) > MOST_B:
+        text = _("It is larger than {most} without its outputs.")
+        raise CourseError(text.format(most=say_bytes(MOST_B)))
+    return made
+
+
+@contextlib.contextmanager
+def _memory(most_B: int) -> Iterator[None]:
+    """Let this process take at most `most_B` bytes more than it has, where the system can see to it."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        most = pages * resource.getpagesize() + most_B
+        if before[0] == resource.RLIM_INFINITY or before[0] > most:
+            resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def _text(content: bytes, notes: list[str]) -> str:
+    text, encoding = _decoded(content)
+    if encoding not in ("utf-8", "utf-8-sig"):
+        notes.append(_("It was written in the encoding {name} and read as such.").format(name=encoding))
+    return text
+
+
+def _decoded(content: bytes) -> tuple[str, str]:
+    """Return the text and the name of its encoding."""
     if not content.strip():
         raise CourseError(_("It is empty."))
     name = next((name for bom, name in BOMS if content.startswith(bom)), "")
@@ -76,12 +135,9 @@ def _text(content: bytes, notes: list[str]) -> str:
         name = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
     for encoding in [name] if name else ["utf-8", "cp1252", "latin-1"]:
         try:
-            text = content.decode(encoding)
+            return content.decode(encoding), encoding
         except UnicodeDecodeError:
             continue
-        if encoding not in ("utf-8", "utf-8-sig"):
-            notes.append(_("It was written in the encoding {name} and read as such.").format(name=encoding))
-        return text
     raise CourseError(_("It is no text in an encoding that is known."))
 
 

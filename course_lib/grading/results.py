@@ -34,7 +34,7 @@ def told(repaired: repair.Repaired, run: Run) -> dict[str, Any]:
             row | {"sentences": [tidy(s) for s in verdict.sentences], "misconceptions": [*verdict.misconceptions]}
         )
     manual = manual_cells(repaired)
-    who = numbers.stated_in([c.source for c in repaired.notebook.cells if c.cell_type == "code"])
+    who = _who(repaired, run)
     data: dict[str, Any] = {"state": "marked", "questions": rows, "manual": manual, "flags": flags, "learner": who}
     data |= {"notes": [tidy(n) for n in dict.fromkeys([*repaired.notes, *run.notes])]}
     data |= {"points": sum(r["points"] for r in rows), "of": sum(r["of"] for r in rows)}
@@ -42,6 +42,13 @@ def told(repaired: repair.Repaired, run: Run) -> dict[str, Any]:
     data["autograded"] = autograded.notebook(repaired, rows, run.outputs)
     data["feedback"] = autograded.page(repaired, rows, data["notes"], manual)
     return data
+
+
+def _who(repaired: repair.Repaired, run: Run) -> str | None:
+    """Return what the notebook says LEARNER is; where it was something else when a question was asked, that."""
+    read = numbers.stated_in([c.source for c in repaired.notebook.cells if c.cell_type == "code"])
+    lived = [asked.stated for asked in run.asked.values() if asked.stated is not None]
+    return next((name for name in lived if numbers.plain(name) != numbers.plain(read or "")), read)
 
 
 def manual_cells(repaired: repair.Repaired) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from course_lib.base.language import _
 
 MAX_BYTES = 4_000_000
 MAX_DEPTH = 40
+MAX_ENTRIES = 5000  # of one dict: keys can be made to have one hash, which costs the square
 # What may be rebuilt from its fields on the grader's side. Only frozen records that check their own fields belong here.
 RECORDS = {"Schedule": "course_lib.comm.schedule", "Step": "course_lib.comm.step"}
 DTYPES = {
@@ -95,9 +96,14 @@ def _pack(value: Any, depth: int) -> Any:
     if kind is tuple:
         return {"$": "tuple", "v": [_pack(item, depth + 1) for item in value]}
     if kind is dict:
+        if len(value) > MAX_ENTRIES:
+            raise CourseError(_("A dict of the answer holds more than {most} entries.").format(most=MAX_ENTRIES))
         return {"$": "dict", "v": [[_pack(k, depth + 1), _pack(v, depth + 1)] for k, v in value.items()]}
     if kind.__module__ == "numpy" and isinstance(value, np.generic) and value.dtype.kind in "biufc":
         return _pack(value.item() if value.dtype.str in DTYPES else float(value), depth)
+    if kind is np.ndarray and _swollen(value.shape):
+        text = _("The answer holds an array of the shape {shape}; at most {most} numbers cross.")
+        raise CourseError(text.format(shape=value.shape, most=MAX_BYTES))
     if kind is np.ndarray and (plain := _plain_array(value)) is not None:
         data = base64.b64encode(np.ascontiguousarray(plain).tobytes()).decode("ascii")
         return {"$": "array", "dtype": plain.dtype.str, "shape": list(plain.shape), "data": data}
@@ -118,6 +124,11 @@ def _plain_array(value: np.ndarray) -> np.ndarray | None:
         value = value.astype("<f8")
     little = value.astype(value.dtype.newbyteorder("<"), copy=False) if value.dtype.kind in "iufc" else value
     return little if little.dtype.str in DTYPES else None
+
+
+def _swollen(shape: Any) -> bool:
+    """Return whether a list of lists of this shape would be huge; one length of zero does not make the others harmless."""
+    return math.prod(max(int(n), 1) for n in shape) > MAX_BYTES
 
 
 def _shown(value: Any) -> str:
@@ -146,6 +157,8 @@ def _unpack(value: Any, depth: int) -> Any:
     if tag == "tuple":
         return tuple(_unpack(item, depth + 1) for item in value["v"])
     if tag == "dict":
+        if len(value["v"]) > MAX_ENTRIES:
+            raise _damaged(_("a dict of more than {most} entries").format(most=MAX_ENTRIES))
         return {_unpack(k, depth + 1): _unpack(v, depth + 1) for k, v in value["v"]}
     if tag == "array":
         return _unpack_array(value)
@@ -160,7 +173,12 @@ def _unpack_array(value: dict) -> np.ndarray:
     if value["dtype"] not in DTYPES:
         raise _damaged(_("arrays of type {dtype} do not cross").format(dtype=repr(value["dtype"])[:40]))
     shape = value["shape"]
-    if not isinstance(shape, list) or not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape) or len(shape) > 16:
+    if (
+        not isinstance(shape, list)
+        or not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape)
+        or len(shape) > 16
+        or _swollen(shape)
+    ):
         raise _damaged(_("an array's shape is {shape}").format(shape=repr(shape)[:60]))
     data = base64.b64decode(value["data"], validate=True)
     dtype = np.dtype(value["dtype"])
