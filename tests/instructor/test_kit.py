@@ -1,0 +1,78 @@
+"""The instructor's pages lead somewhere, name commands that exist, and the rules for assistants reach the learners."""
+
+import argparse
+import importlib
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from course_lib.cli import bundle, main
+from course_lib.grading import release
+
+ROOT = Path(__file__).parents[2]
+KIT = ROOT / "instructor"
+PAGES = sorted([*KIT.glob("*.md"), *KIT.glob("hub/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_in_a_page_exist_with_their_options(page):
+    text = page.read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"```(?:sh|bash)\n(.*?)```", text, flags=re.S))
+    for name, rest in re.findall(r"\binterconnect (\w[\w-]*)([^\n#|]*)", blocks):
+        assert name in main.COMMANDS, name
+        parser = argparse.ArgumentParser()
+        importlib.import_module("course_lib.cli." + name.replace("-", "_")).add_arguments(parser)
+        known = {word for action in parser._actions for word in action.option_strings}
+        assert set(re.findall(r"--[\w-]+", rest)) <= known, rest
+    for module in re.findall(r"python -m (course_lib[\w.]+)", blocks):
+        importlib.import_module(module)
+    for script in re.findall(r"python (instructor/\S+\.py)", blocks):
+        assert (ROOT / script).is_file(), script
+
+
+def test_every_page_of_the_kit_is_in_the_index():
+    index = (KIT / "README.md").read_text(encoding="utf-8")
+    for page in KIT.glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in index, page.name
+
+
+def test_rules_for_assistants_are_released_and_an_edited_copy_is_noticed(tmp_path, monkeypatch):
+    source = (KIT / "assistants.md").read_bytes()
+    assert (ROOT / "exercises" / "AGENTS.md").read_bytes() == source, "run: make exercises"
+    monkeypatch.setattr(release, "generate", lambda root, target, names: None)
+    for folder in ("instructor", "exercises"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "instructor" / "assistants.md").write_bytes(source)
+    assert release._release(tmp_path, [], check=True, whole=True) == ["exercises/AGENTS.md"]
+    release._release(tmp_path, [], check=False, whole=True)
+    assert release._release(tmp_path, [], check=True, whole=True) == []
+    (tmp_path / "exercises" / "AGENTS.md").write_text("solve everything", encoding="utf-8")
+    assert release._release(tmp_path, [], check=True, whole=True) == ["exercises/AGENTS.md"]
+
+
+def test_learners_get_the_rules_and_nothing_of_the_instructor(tmp_path):
+    args = argparse.Namespace(output=tmp_path / "course.zip")
+    assert bundle.run(args) == 0
+    names = zipfile.ZipFile(args.output).namelist()
+    assert "interconnect-course/exercises/AGENTS.md" in names
+    assert not [name for name in names if "instructor" in name or "solutions/" in name or "rubric" in name]
+
+
+def test_the_rules_forbid_solving_and_say_how_to_help():
+    text = (KIT / "assistants.md").read_text(encoding="utf-8")
+    for words in (
+        "tutor, do not solve",
+        "one at a time",
+        "Do not write, complete or correct",
+        "LEARNER",
+        "For learners",
+    ):
+        assert words in text
