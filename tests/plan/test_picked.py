@@ -39,6 +39,8 @@ def test_what_does_not_divide_is_not_a_number():
     assert found.legal.tolist() == [True, False, False]
     assert np.isnan(found.step_s).tolist() == [False, True, True]
     assert not found.fits[1:].any()
+    left_over = picked.over_tensor("llama3-70b", "dgx-h100", 24, degrees=(8, 16), global_batch=24)
+    assert left_over.legal.tolist() == [True, False]  # 16 ranks would leave 8 GPUs without work
 
 
 @pytest.mark.parametrize(
