@@ -91,8 +91,8 @@ def efficiency(n_gpus: Sequence[int], fixed, growing, *, least: float, bend: int
 
 
 def _few(n: np.ndarray) -> list[int]:
-    """Return at most five of the numbers, spread over the axis."""
-    return [int(v) for v in n[np.unique(np.linspace(0, len(n) - 1, min(5, len(n))).round().astype(int))]]
+    """Return at most three of the numbers, spread over the axis."""
+    return [int(v) for v in n[np.unique(np.linspace(0, len(n) - 1, min(3, len(n))).round().astype(int))]]
 
 
 def readers(
@@ -114,7 +114,7 @@ def readers(
     yaxis = log_axis(
         _("tokens per second from each GPU"), min(map(np.min, y)) / 1.6, max(map(np.max, y)) * 1.6, say_number, 4
     )
-    xaxis = linear_axis(_("tokens per second for each reader"), 0, max(map(np.max, x)) * 1.2)
+    xaxis = linear_axis(_("tokens per second for each reader"), 0, max(map(np.max, x)) * 1.3)
     for i, name in enumerate(names):
         texts = [
             _("{name}, {r} requests: {a} tokens/s for each reader, {b} from each GPU").format(

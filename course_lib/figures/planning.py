@@ -172,7 +172,7 @@ def by_degree(
             "plain grey: computing; crossed: recomputing; hatched: exposed communication; dotted: bubble; "
             "below: the fullest GPU, crossed out where it does not fit"
         ),
-        xaxis=linear_axis(_("tensor ranks (TP); replicas take the rest"), -0.6, len(x) - 0.4)
+        xaxis=linear_axis(_("tensor ranks (TP)"), -0.6, len(x) - 0.4)
         | {"tickvals": x.tolist(), "ticktext": [str(t) for t in tensor], "showgrid": False, "anchor": "y2"},
         yaxis=linear_axis(_("one step (s)"), 0, top) | {"domain": [0.46, 1], "nticks": 5},
         yaxis2=linear_axis(_("memory (GB)"), 0, most / GB) | {"domain": [0, 0.34], "nticks": 4},
@@ -272,7 +272,7 @@ def all_plans(
     best, lean = int(front[0]), int(front[-1])
     labels = [
         note(
-            names[0].replace(", ", "<br>", 1),
+            names[0].split(",")[0],
             role="model",
             x=at(xaxis, float(time[best])),
             xref="x",
@@ -280,8 +280,7 @@ def all_plans(
             xshift=8,
             y=float(memory[best]) / GB,
             yref="y",
-            yshift=22,
-            align="left",
+            yshift=12,
         ),
         note(
             _("capacity {size}").format(size=say_bytes(capacity_B)),
