@@ -151,7 +151,7 @@ def purchase_only_usd(host_usd: float, n_hosts: int, years: float, tokens_per_s:
     >>> round(usd_per_million_tokens(b.usd_per_year, 4e5, 0.9) / naive, 1)
     2.1
     """
-    price, n = single("host_usd", host_usd, at_least=0), whole("n_hosts", n_hosts, at_least=1)
+    price, n = single("host_usd", host_usd, at_least=0), whole("n_hosts", n_hosts, at_least=1, at_most=10**9)
     return (
         price * n / (single("years", years, above=0) * YEAR_s * single("tokens_per_s", tokens_per_s, above=0)) * MTOKENS
     )

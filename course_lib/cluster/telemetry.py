@@ -177,7 +177,7 @@ def drift_threshold(
     >>> round(limit, 3), round(drift_alarm(0.0, 0.02, limit, 2048, 24).false_per_day, 6)
     (0.082, 1.0)
     """
-    k = whole("window", window, at_least=1)
+    k = whole("window", window, at_least=1, at_most=10**9)
     chances = single("false_per_day", false_per_day, above=0) * k
     chances /= whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS) * single(
         "readings_per_day", readings_per_day, above=0

@@ -87,6 +87,13 @@ class Layout:
             object.__setattr__(self, name, whole(name, getattr(self, name), at_least=1))
         order_of(self.order)
         ranks, asked = self.tensor * self.context * self.data, self.expert * self.expert_tensor
+        if ranks % self.expert_tensor:
+            choices = _(" or ").join(str(n) for n in sorted(nearest(ranks, self.expert_tensor)))
+            raise CourseError(
+                _(
+                    "{k} ranks that cut an expert do not divide the {n} ranks of a stage. The nearest that do: {choices}."
+                ).format(k=self.expert_tensor, n=ranks, choices=choices)
+            )
         if ranks % asked:
             choices = _(" or ").join(str(n) for n in sorted(nearest(max(ranks // self.expert_tensor, 1), self.expert)))
             raise CourseError(

@@ -158,8 +158,14 @@ def check(
     if shape.n_experts and layout.expert_tensor > 1:
         share(shape.expert_ffn, layout.expert_tensor, what=_("columns of an expert"), by=_("ranks that cut an expert"))
     check_stages(shape, layout.pipeline, v)
-    if c > 1:
-        share(seq, 2 * c, what=_("tokens of the sequence"), by=_("halves of context-parallel ranks"))
+    if c > 1 and seq % (2 * c):
+        near = nearest(seq // 2, c) if seq % 2 == 0 else [1]
+        raise CourseError(
+            _(
+                "{seq} tokens of a sequence do not divide into 2 × {c} slices, two for each context-parallel rank. "
+                "The nearest that do: {choices} context-parallel ranks."
+            ).format(seq=seq, c=c, choices=_(" or ").join(map(str, sorted(near))))
+        )
     if sequence and t > 1:
         share(seq // c, t, what=_("tokens of a context rank"), by=_("tensor-parallel ranks"))
     if batch % (layout.data * b):
@@ -190,6 +196,9 @@ def check_experts(shape: Shape, tensor: int, context: int, data: int, expert: in
     The nearest that do: 4.
     """
     if not shape.n_experts:
+        for ranks in (expert, expert_tensor):
+            if whole("expert", ranks, at_least=1) > 1:
+                layer_params(shape, 1, int(ranks))  # says that there are none
         return
     names = ("tensor", "context", "data", "expert", "expert_tensor")
     t, c, d, e, k = (

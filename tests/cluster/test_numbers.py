@@ -1,5 +1,6 @@
 """Whatever is typed gets a number or a sentence: no NaN, no infinity by accident, no traceback of NumPy's."""
 
+import contextlib
 import inspect
 
 import numpy as np
@@ -69,3 +70,24 @@ def test_odd_claims_get_a_sentence(odd):
 def test_no_file_of_targets_gets_a_sentence(odd):
     with pytest.raises(CourseError):
         read_targets(odd)
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (cost.purchase_only_usd, 4),
+        (cost.bill, 1),
+        (telemetry.drift_threshold, 5),
+        (telemetry.drift_alarm, 6),
+        (telemetry.counter_alarm, 5),
+        (goodput.useful, 4),
+        (goodput.waiting, 3),
+        (checkpoints.best_s, 2),
+    ],
+)
+@pytest.mark.parametrize("value", [10**400, 2**70, -(10**400)])
+def test_whole_numbers_beyond_floats_are_refused_in_words(function, count, value):
+    for place in range(count):
+        given = [value if i == place else 1 for i in range(count)]
+        with contextlib.suppress(CourseError):
+            function(*given)

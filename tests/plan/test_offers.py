@@ -123,3 +123,17 @@ def test_every_system_prices_a_step_or_says_to_name_a_gpu(name):
 def test_gpus_and_replicas_that_disagree_are_told_how_many_there_are():
     with pytest.raises(CourseError, match="16 replicas"):
         step("gpt3-175b", "dgx-a100", gpus=1024, tensor=8, pipeline=8, data=8, global_batch=1536)
+
+
+@pytest.mark.parametrize(("context", "seq"), [(6, 32768), (5, 8192), (7, 6000), (3, 8191)])
+def test_offered_numbers_of_context_ranks_divide(context, seq):
+    with pytest.raises(CourseError, match="context-parallel rank") as caught:
+        step("llama3-8b", "dgx-h100", data=1, context=context, seq=seq, global_batch=1, check_memory=False)
+    for n in re.findall(r"\d+", str(caught.value).split("do: ")[1]):
+        step("llama3-8b", "dgx-h100", data=1, context=int(n), seq=seq, global_batch=1, check_memory=False)
+
+
+def test_dense_models_have_no_experts_to_cut():
+    for asked in ({"expert": 7}, {"expert_tensor": 7}):
+        with pytest.raises(CourseError, match="has no experts"):
+            step("gpt3-175b", "dgx-a100", gpus=64, global_batch=64, **asked)
