@@ -53,7 +53,8 @@ c.Spawner.pre_spawn_hook = welcome
 c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
 c.Spawner.args = ["--allow-root"] if os.geteuid() == 0 else []
 c.Spawner.default_url = "/lab"
-c.Spawner.http_timeout = 90
+c.Spawner.start_timeout = 120
+c.Spawner.http_timeout = 120
 c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": os.pathsep.join(
         (str(HERE / "learner"), str(ROOT / "course_lib" / "cli" / "jupyter_config"))

@@ -32,6 +32,7 @@ c.JupyterHub.services = [{{"name": "test", "api_token": {TOKEN!r}}}]
 c.JupyterHub.load_roles = [{{"name": "test", "services": ["test"],
     "scopes": ["admin:users", "admin:servers", "access:servers"]}}]
 c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 0}}  # both servers start at the same time
+c.LocalProcessSpawner.interrupt_timeout = 1
 """
 
 
@@ -74,7 +75,7 @@ class Browser:
         return answer.get("value")
 
 
-def wait(what, true, process, log, seconds=45):
+def wait(what, true, process, log, seconds=120):
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):
@@ -142,11 +143,11 @@ def instructor(course, *words):
 
 def test_two_learners_fetch_and_submit_and_get_their_own_feedback(hub, course, proxy):
     browser, process, log = hub
-    instructor(course, "nbgrader", "release_assignment", EXERCISE)
     homes = proxy / "homes"
     for learner in ("alice", "bob"):
         browser.ask("POST", f"/hub/api/users/{learner}", {})
         browser.ask("POST", f"/hub/api/users/{learner}/server")
+    instructor(course, "nbgrader", "release_assignment", EXERCISE)  # while their servers start
     for learner, answers in (("alice", RIGHT), ("bob", MISTAKEN)):
         wait(
             f"{learner}'s server",
