@@ -1,4 +1,4 @@
-"""Node's packages for the hub's proxy and for slides: npm, as this environment has it, installs locked versions in a folder."""
+"""Packages of Node for the hub's proxy and for slides: npm installs locked versions into a folder."""
 
 import importlib.util
 import os

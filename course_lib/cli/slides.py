@@ -1,4 +1,4 @@
-"""`interconnect slides`: the live path of a lesson as slides that need no network: reveal.js, MathJax and Plotly beside them."""
+"""`interconnect slides`: the live path of a lesson as slides that need no network and no kernel."""
 
 import argparse
 import html

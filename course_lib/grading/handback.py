@@ -1,4 +1,4 @@
-"""Feedback through nbgrader's exchange: `nbgrader release_feedback` finds a hand-in's secret also where the runner wrote its page."""
+"""Feedback through nbgrader's exchange, also where the runner wrote the page: `nbgrader release_feedback`."""
 
 import os
 import stat

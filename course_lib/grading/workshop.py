@@ -1,4 +1,4 @@
-"""Plans of classes with minutes counted from the notebooks: `python -m course_lib.grading.workshop [--check]` writes instructor/."""
+"""Plans of classes, timed from the notebooks: `python -m course_lib.grading.workshop [--check]`."""
 
 import argparse
 import ast
@@ -42,6 +42,8 @@ class Lesson:
     minutes: float
     sections: tuple[Section, ...]
     exercise_minutes: float
+    points: float = 0.0
+    by_hand: tuple[tuple[str, float], ...] = ()
 
     @property
     def live_minutes(self) -> float:
@@ -116,6 +118,7 @@ def lessons(root: Path) -> dict[str, Lesson]:
             float(notebook["metadata"]["interconnect"]["minutes"]),
             live_sections(cells),
             _exercise_minutes(exercise) if exercise else 0.0,
+            *(_points(exercise) if exercise else ()),
         )
     return found
 
@@ -127,6 +130,18 @@ def _exercise_minutes(path: Path) -> float:
     if said is None:
         raise CourseError(f"{path.parent.name} does not say in its first cell how many minutes it takes.")
     return float(said[2] or said[1])
+
+
+def _points(path: Path) -> tuple[float, tuple[tuple[str, float], ...]]:
+    """Return the points of an exercise, and its items that a person marks with theirs."""
+    total, by_hand = 0.0, []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        meta = cell["metadata"].get("nbgrader", {})
+        if meta.get("grade"):
+            total += float(meta["points"])
+            if meta.get("solution"):
+                by_hand.append((str(meta["grade_id"]).replace("-", "."), float(meta["points"])))
+    return total, tuple(by_hand)
 
 
 # steps of a plan ------------------------------------------------------------------------------------------------------
@@ -166,7 +181,7 @@ def step(text: str, known: Mapping[str, Lesson], notes: Mapping[str, Any]) -> St
         return Step(what, _up(sum(part.minutes for part in parts)), "; ".join(asked))
     if kind == "try":
         question = bank.question(rest.strip())
-        share = question.points / sum(one.points for one in bank.questions(number))
+        share = question.points / lesson.points
         names = ", ".join(wrong.name for wrong in question.misconceptions[:3])
         return Step(f"Try {question.id}: {question.title}", _up(lesson.exercise_minutes * share), f"expect: {names}")
     raise CourseError(f"{text!r} is no step; live, part, try, talk and break are.")
@@ -263,12 +278,15 @@ def lessons_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:
         out += ["", "**Where people get stuck**", "", notes.get("stuck", "Nothing is written down yet.")]
         if number in bank.exercises():
             out += ["", f"**Expected wrong answers** (exercise of {one.exercise_minutes:.0f} minutes)", ""]
-            total = sum(question.points for question in bank.questions(number))
             for question in bank.questions(number):
-                out.append(f"- {question.id} {question.title} ({question.points:g} of {total:g} points)")
+                out.append(f"- {question.id} {question.title} ({question.points:g} of {one.points:g} points)")
                 public = question.parameters_for("")
                 for wrong in question.misconceptions:
                     out.append(f"    - *{wrong.name}*: {' '.join(str(wrong.says(public)).split())}")
+            for name, points in one.by_hand:
+                out.append(
+                    f"- {name}, written, {points:g} of {one.points:g} points: marked by a person, `rubric_{number}.md`"
+                )
     return "\n".join(out) + "\n"
 
 

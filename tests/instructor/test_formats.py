@@ -104,6 +104,17 @@ def test_a_lesson_that_is_not_there_is_said_and_not_counted(root):
     assert "| 6 | 05: not written yet |" in page
 
 
+def test_an_item_that_people_mark_has_its_share_and_a_rubric():
+    page = workshop.lessons_page(KNOWN, PLAN)
+    for number, one in KNOWN.items():
+        assert (
+            sum(q.points for q in bank.questions(number)) + sum(points for _name, points in one.by_hand) == one.points
+        )
+        for name, _points in one.by_hand:
+            assert f"- {name}, written" in page
+            assert (ROOT / "instructor" / f"rubric_{number}.md").is_file()
+
+
 def test_a_section_that_was_renamed_is_named():
     with pytest.raises(CourseError, match="no section 'Three regimens' on its live path; it has"):
         workshop.step("part 02: Three regimens", KNOWN, {})
