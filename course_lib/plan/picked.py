@@ -130,6 +130,8 @@ def over_tensor(
         )
     )
     zero = whole("zero", zero, at_least=0, at_most=3)
+    if not len(degrees):
+        raise CourseError(_("Give at least one tensor degree."))
     check_room(n, place)
     seq = shape.seq if seq is None else whole("seq", seq, at_least=1)
     t = np.array([whole("tensor", d, at_least=1) for d in degrees])

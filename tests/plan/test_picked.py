@@ -51,6 +51,8 @@ def test_what_does_not_divide_is_not_a_number():
         (lambda: picked.over_tensor("llama3-70b", "dgx-h100", 64, global_batch=63), "nearest"),
         (lambda: picked.over_tensor("llama3-70b", "dgx-h100", 10**7, global_batch=64), "more than"),
         (lambda: picked.over_tensor("llama3-70b", "dgx-h100", 64, global_batch=64, recompute="all"), "recomputing"),
+        (lambda: picked.over_tensor("llama3-8b", "dgx-h100", 8, degrees=(), global_batch=64), "at least one"),
+        (lambda: picked.over_tensor("llama3-8b", "dgx-h100", 8, zero=5, global_batch=64), "at most 3"),
         (lambda: picked.grouped({"pipeline bubbles": 1.0}), "pipeline bubble"),
         (lambda: picked.over_tensor("llama3-8b", "dgx-h100", 8, global_batch=64).at(5), "not among"),
         (lambda: utilisation.published("gpt3-175b", "dgx-h100"), "No published run"),
