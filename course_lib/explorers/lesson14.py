@@ -191,7 +191,7 @@ def _why(found: Found) -> str:
     return "; ".join(parts)
 
 
-DEMANDS = tuple(float(x) for x in np.round(np.geomspace(20e3, 1e6, 33), -3))
+DEMANDS = tuple(float(x) for x in np.round(np.geomspace(20e3, 1e6, 49), -3))
 
 
 @lru_cache(maxsize=1)

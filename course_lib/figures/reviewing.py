@@ -8,7 +8,17 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number
-from course_lib.figures.base import base_figure, describe, end_labels, limit_line, line, linear_axis, log_axis, note
+from course_lib.figures.base import (
+    base_figure,
+    count_axis,
+    describe,
+    end_labels,
+    limit_line,
+    line,
+    linear_axis,
+    log_axis,
+    note,
+)
 from course_lib.figures.degrees import HATCH, bars, same_length
 from course_lib.figures.marks import points
 from course_lib.figures.theme import MARGIN, color, faded, theme
@@ -183,7 +193,12 @@ def over_demand(
         data,
         title=title,
         subtitle=_("each step of a line is one more box or rack; below is better"),
-        xaxis=log_axis(_("tokens a second at the busy hour"), float(x.min()), float(x.max()), say_number),
+        xaxis=count_axis(
+            float(x.min()),
+            float(x.max()),
+            _("tokens a second at the busy hour"),
+            [t for t in (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000) if x.min() <= t <= x.max()],
+        ),
         yaxis=axis,
         margin={"r": 150},
         annotations=end_labels(ends, axis, outside=True),

@@ -108,6 +108,15 @@ def test_the_numbers_of_the_prose_are_those_of_the_models():
     assert any(v.state == gates.OUTSIDE for v in newest.report.verdicts)
 
 
+def test_boxes_are_cheaper_below_the_crossing_and_racks_where_they_are_full():
+    cost, first = lesson.by_demand(), lesson.DEMANDS.index(lesson.crossing())
+    racks = zip(*(cost[name] for name in ("GB200", "GB300", "Rubin")), strict=True)
+    assert all(box < min(rack) for box, rack in zip(cost["B200"][:first], list(racks)[:first], strict=True))
+    ratio = [box / rack for box, rack in zip(cost["B200"], cost["GB200"], strict=True)]
+    assert max(ratio) > 2  # "by more than two where it is full"
+    assert min(ratio[first + 5 :]) < 1  # "the boxes are cheaper once more"
+
+
 def test_a_review_that_is_overdue_stops_a_design_that_passed():
     late = lesson.check(lesson.design(), on=dt.date(2027, 2, 15))
     assert lesson.check(lesson.design()).passes
