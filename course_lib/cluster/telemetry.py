@@ -159,7 +159,7 @@ def drift_alarm(
     >>> one.false_per_day > 1000 > 1 > nine.false_per_day, round(nine.detection, 2)
     (True, 0.93)
     """
-    k, n = whole("window", window, at_least=1), whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS)
+    k, n = whole("window", window, at_least=1, at_most=10**9), whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS)
     fall, limit = finite("drop", drop, at_least=0), finite("threshold", threshold)
     together(drop=fall, threshold=limit)
     spread = single("noise", noise, above=0) / k**0.5

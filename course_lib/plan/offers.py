@@ -8,6 +8,7 @@ from course_lib.base.units import say_bytes
 from course_lib.plan import stepcost
 from course_lib.plan.candidates import candidates
 from course_lib.plan.efficiency import Chip, constants
+from course_lib.plan.grid import ORDER
 from course_lib.plan.plans import Plans, legal
 from course_lib.plan.stepmemory import held
 from course_lib.plan.transformer import RECOMPUTE, Shape
@@ -54,31 +55,65 @@ def farther(
     ...     "The quickest on 64 GPUs: --tp" in str(error)
     True
     """
-    gpus = int(plans.n_ranks[0])
-    for factor in (2**k for k in range(11)):
-        n = gpus * factor
+    contexts = tuple({1, int(plans.context[0])})
+    found = quickest_elsewhere(
+        processor,
+        shape,
+        place,
+        int(plans.n_ranks[0]),
+        global_batch=global_batch,
+        seq=seq,
+        precision=precision,
+        fused=fused,
+        contexts=contexts,
+        order=plans.order,
+    )
+    if found is None:
+        return _(
+            "No plan fits on as many GPUs, nor on more that the system has; use GPUs with more memory, or shorter sequences."
+        )
+    text = _("No plan that differs in one or two settings fits on as many GPUs. The quickest on {n} GPUs: {plan}.")
+    return text.format(n=found[0], plan=found[1])
+
+
+def quickest_elsewhere(
+    processor: Chip,
+    shape: Shape,
+    place: System,
+    gpus: int,
+    *,
+    global_batch: int,
+    seq: int,
+    precision: str,
+    fused: bool,
+    contexts: tuple[int, ...] = (1,),
+    order: str = ORDER,
+) -> tuple[int, str] | None:
+    """Return (GPUs, flags) of the quickest plan that fits on `gpus`, or on the first of 2, 4, 8 … times as many; None if none does.
+
+    >>> from course_lib.plan.efficiency import chip
+    >>> from course_lib.plan.transformer import model
+    >>> from course_lib.timing.system import load
+    >>> options = {"global_batch": 64, "seq": 2048, "precision": "bf16", "fused": True}
+    >>> quickest_elsewhere(chip("h100"), model("gpt3-175b"), load("dgx-h100"), 8, **options)[0]
+    64
+    """
+    for n in (gpus * 2**k for k in range(11)):
         if n > place.n_max or (place.scale_out is None and n > place.gpus_per_domain):
             break
-        contexts = tuple({1, int(plans.context[0])})
         try:
-            many = candidates(shape, n, global_batch=global_batch, seq=seq, contexts=contexts, order=plans.order)
+            many = candidates(shape, n, global_batch=global_batch, seq=seq, contexts=contexts, order=order)
         except CourseError:
             continue
         many = many.take(held(shape, many, seq=seq, fused=fused).total_B <= processor.hbm_B)
         if len(many):
             options = {"seq": seq, "precision": precision, "fused": fused}
             found = stepcost.price(shape, place, processor, many, constants(), **options)
-            words = _flags(many.row(int(np.argmin(found.step_s))), bool(shape.n_experts))
-            text = _(
-                "No plan that differs in one or two settings fits on as many GPUs. The quickest on {n} GPUs: {plan}."
-            )
-            return text.format(n=n, plan=words)
-    return _(
-        "No plan fits on as many GPUs, nor on more that the system has; use GPUs with more memory, or shorter sequences."
-    )
+            return n, _flags(many.row(int(np.argmin(found.step_s))))
+    return None
 
 
-def _flags(row: dict, experts: bool) -> str:
+def _flags(row: dict) -> str:
     """A plan as the flags of `interconnect train-step`."""
     flags = {"tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert", "etp": "expert_tensor"}
     flags |= {"microbatch": "micro_batch", "interleave": "interleave"}

@@ -16,6 +16,7 @@ from course_lib.plan import stepcost
 from course_lib.plan.candidates import candidates
 from course_lib.plan.efficiency import Constants, constants, precision_of
 from course_lib.plan.grid import ORDER
+from course_lib.plan.offers import quickest_elsewhere
 from course_lib.plan.progressbar import Bar
 from course_lib.plan.reach import check_room
 from course_lib.plan.steptime import MOST, fused_of, gpu_of, plain_of
@@ -46,7 +47,7 @@ class Found:
     Columns: the sizes of the plan, `recompute` by its place in none, selective, full; `step_s`, `memory_B`, `gpus`,
     `tokens_per_s`, `mfu` and `fits`. `frontier` are places in the table: no plan that fits is better in one of time,
     memory and GPUs without being worse in another. `best` is the quickest that fits as plain numbers, None if none does. `skipped` are the
-    numbers of GPUs that no plan divides, where others have plans.
+    numbers of GPUs that no plan divides, where others have plans; `enough` is, where nothing fits, how many would do, with flags.
     """
 
     n_plans: int
@@ -58,6 +59,7 @@ class Found:
     model: str
     system: str
     skipped: tuple[int, ...] = ()
+    enough: tuple[int, str] | None = None
 
     def row(self, i: int) -> dict:
         """Return entry `i` of the table as plain numbers and words."""
@@ -149,7 +151,12 @@ def search(
     if isinstance(bar, Bar):
         bar.close()
     table = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return replace(_found(shape, place, processor, table, precision, batch, seq), skipped=tuple(skipped))
+    found = replace(_found(shape, place, processor, table, precision, batch, seq), skipped=tuple(skipped))
+    if not found.n_fit:
+        options = {"global_batch": batch, "seq": seq, "precision": precision, "contexts": contexts, "order": order}
+        fits = quickest_elsewhere(processor, shape, place, max(counts), fused=bool(fused[2]), **options)
+        found = replace(found, enough=fits)
+    return found
 
 
 def _found(shape, place, processor, table, precision, batch, seq) -> Found:
@@ -198,8 +205,12 @@ def nothing_fits(found: Found) -> str:
     row = found.row(i)
     text = _(
         "None of the {n} legal plans fits: the leanest (tensor {t}, pipeline {p}, ZeRO-{z}, recompute {r}) needs {need} on a GPU "
-        "of {has}. Use more GPUs, or ones with more memory."
+        "of {has}."
     )
+    if found.enough:
+        text += " " + _("On {gpus} GPUs one fits: {plan}.").format(gpus=found.enough[0], plan=found.enough[1])
+    else:
+        text += " " + _("None fits on more GPUs either; use ones with more memory, or shorter sequences.")
     return text.format(
         n=found.n_plans,
         t=row["tensor"],

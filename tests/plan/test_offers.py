@@ -137,3 +137,16 @@ def test_dense_models_have_no_experts_to_cut():
     for asked in ({"expert": 7}, {"expert_tensor": 7}):
         with pytest.raises(CourseError, match="has no experts"):
             step("gpt3-175b", "dgx-a100", gpus=64, global_batch=64, **asked)
+
+
+@pytest.mark.parametrize(("name", "system", "gpus"), [("llama3-70b", "dgx-h100", 8), ("kimi-k2", "gb200-nvl72", 64)])
+def test_a_search_in_which_nothing_fits_says_how_many_gpus_do(name, system, gpus, capsys):
+    found = search(name, system, gpus, global_batch=64)
+    assert found.n_fit == 0
+    many, words = found.enough
+    assert many > gpus
+    kept = step(name, system, gpus=many, global_batch=64, **settings(words))
+    assert kept.memory_B <= kept.capacity_B
+    command = ["plan", "--model", name, "--system", system, "--gpus", str(gpus), "--global-batch", "64"]
+    assert main(command) == 1
+    assert f"On {many} GPUs one fits: {words}" in capsys.readouterr().out
