@@ -1,4 +1,4 @@
-"""A design as an object that the models price: parts, placement, precision, spares, checkpoint interval → claims for the gates.
+"""A design as an object that models price: parts, placement, precision, spares, checkpoints → claims for the gates.
 
 Nobody types what a design reaches. A design says what is bought and how it is run; latency, tokens a second, goodput and cost come
 from `plan.serving`, `timing.tuning`, `cluster.goodput` and `cluster.cost`. By day the pool serves one model, by night it trains another.

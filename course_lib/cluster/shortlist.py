@@ -1,4 +1,4 @@
-"""For every part of the catalogue the best design that a coarse search finds, judged by the gates: which part is the right one?"""
+"""The best design that a coarse search finds for every part of the catalogue, judged by the gates."""
 
 import datetime as dt
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Reviewing: a design against its gates, the parts of a catalogue against one another, and their costs over what is asked for."""
+"""Reviewing: a design against its gates, the parts of a catalogue side by side, and their costs over the load."""
 
 from collections.abc import Mapping, Sequence
 
