@@ -14,7 +14,7 @@ from course_lib.grading.outside import Ended, Kernel
 from course_lib.grading.results import Run
 from course_lib.grading.sandbox import Limits, Sandbox
 from course_lib.grading.steps import Step, steps, warm_imports
-from course_lib.grading.verdict import CORRECT, NOT_YET, blank
+from course_lib.grading.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET, blank
 
 MOST_DEATHS = 8
 
@@ -144,7 +144,40 @@ class _Marking:
         for name, why in run.spoiled.items():
             if name in wanted:
                 run.asked[name] = Asked(blank(bank.question(name), NOT_YET, why))
+        for name in sorted(wanted) if dead or run.spoiled else ():
+            if run.asked[name].verdict.state not in (CORRECT, NOT_ATTEMPTED) and name not in run.hung:
+                self._alone(name, withheld, run)
         return run
+
+    def _alone(self, name: str, withheld: tuple, run: Run) -> None:
+        """Ask once more without the cells of other questions: one of them may have left behind what ended Python here."""
+        place = next((i for i, s in enumerate(self.steps) if s.question == name), 0)
+        mine = [s for s in self.steps[:place] if not s.question and (not s.owner or name in s.owner)]
+        for _again in range(3):
+            if time.monotonic() > self.ends:
+                return
+            kernel = self.sandboxes.kernel(self.repaired.exercise, withheld)
+            kernel.numbers = numbers.request
+            step = None
+            try:
+                for step in mine:
+                    shown = kernel.run(step.source, self._seconds())
+                    if name in step.owner and (shown["late"] or _out_of_memory(shown)):
+                        return
+                step = None
+                arguments = (self.job.student, self.settings.known, self.settings.secret)
+                asked = ask(kernel, bank.question(name), [s.source for s in mine], *arguments)
+                if asked.verdict.points > run.asked[name].verdict.points:
+                    run.asked[name] = asked
+                    run.notes.append(_("{name} was asked without the cells of other questions.").format(name=name))
+                return
+            except Ended:
+                if step is None or name in step.owner:
+                    return
+                mine.remove(step)
+            finally:
+                run.touched |= kernel.touched
+                kernel.close()
 
     def _why_not(self, dead: set[int]) -> str:
         if len(dead) > MOST_DEATHS:
@@ -206,8 +239,9 @@ class _Marking:
             why = why.format(line=first, s=self.settings.limits.cell_s)
             run.notes.append(why)
             run.spoiled |= dict.fromkeys(step.owner, why)
+            run.hung |= {*step.owner}
             return
-        if shown["error"] and shown["error"].get("ename") == "MemoryError":
+        if _out_of_memory(shown):
             why = _("The cell `{line}` stopped: {error}").format(
                 line=first, error=_spoken(shown["error"], self.settings.limits)
             )
@@ -222,6 +256,8 @@ class _Marking:
 
     def _blame(self, step: Step, end: Ended, run: Run) -> None:
         first = next((line.strip() for line in step.source.splitlines() if line.strip()), "")[:60]
+        if end.kind == "time":
+            run.hung |= {step.question, *step.owner}
         if step.question:
             run.asked[step.question] = Asked(blank(bank.question(step.question), NOT_YET, end.why))
             return
@@ -256,6 +292,10 @@ class _Marking:
                 text = _("The answer of {name} comes after its graded cell; it was asked for at the end.")
                 run.notes.append(text.format(name=name))
         return kernel
+
+
+def _out_of_memory(shown: dict[str, Any]) -> bool:
+    return bool(shown["error"]) and shown["error"].get("ename") == "MemoryError"
 
 
 def _spoken(error: dict[str, Any], limits: Limits) -> str:

@@ -18,6 +18,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     errors: dict[str, str] = field(default_factory=dict)
+    hung: set[str] = field(default_factory=set)  # questions where Python did not come back in time
 
 
 def told(repaired: repair.Repaired, run: Run) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -54,36 +53,6 @@ def test_an_honest_hand_in_has_all_marks_and_a_stub_none(mark):
     assert points(mark(filled(MISTAKEN, "alice"))) == (0.0, 4.0, 2.0, 0.0)
 
 
-# What is written after, or in place of, a right answer to q2; q2 must earn nothing and all others everything.
-ENDS = {
-    "loops": "while True: pass",
-    "loops and swallows": "while True:\n    try:\n        while True: pass\n    except: pass",
-    "exits": "import os; os._exit(0)",
-    "kills itself": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-    "crashes": "import ctypes; ctypes.string_at(0)",
-    "closes its files": "import os; os.closerange(0, 1000)",
-    "eats memory": "x = []\nwhile True: x.append(b'x' * 10**7)",
-    "eats memory in children": "import os, time\nfor i in range(16):\n"
-    "    if os.fork() == 0:\n        b = b'x' * 10**8; time.sleep(60)\ntime.sleep(60)",
-    "forks for ever": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
-    "stops itself": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
-    "talks nonsense to the grader": "import os\nfor fd in range(3, 20):\n"
-    "    try: os.write(fd, b'\\xff' * 100)\n    except OSError: pass\nimport time; time.sleep(60)",
-    "floods the grader": "import os, socket\nfor fd in range(3, 20):\n    try:\n        s = socket.socket(fileno=os.dup(fd))\n"
-    "        while True: s.send(b'\\x00\\x00\\x00\\x02{}' * 10000)\n    except OSError: pass",
-    "asks for the keyboard": "x = input('GB/s? ')",
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_a_cell_that_ends_or_hangs_loses_its_question_and_no_other(mark, name):
-    begun = time.monotonic()
-    result = mark(filled(RIGHT | {"00-q2": RIGHT["00-q2"] + "\n" + ENDS[name]}, "alice"))
-    assert points(result) == (2.0, 0.0, 2.0, 1.0), result["questions"][1]
-    assert said(result, 1)
-    assert time.monotonic() - begun < 30
-
-
 def test_memory_is_named_as_the_reason(mark):
     result = mark(filled(RIGHT | {"00-q1": "import numpy as np\npayload_GBps = np.zeros(10**11)"}, "alice"))
     assert points(result) == (0.0, 5.0, 2.0, 1.0)
@@ -92,65 +61,6 @@ def test_memory_is_named_as_the_reason(mark):
     result = mark(filled(RIGHT | {"00-q1": grows}, "alice"))
     assert points(result) == (0.0, 5.0, 2.0, 1.0)
     assert "memory" in said(result, 0)
-
-
-# Answers that claim, patch and forge; each replaces the answer named, and that question must earn nothing.
-YES = "class Yes(float):\n    __eq__ = __le__ = __lt__ = lambda a, b: True\n    __sub__ = __rsub__ = lambda a, b: 0.0\n"
-CHEATS = [
-    ("00-q4", 3, YES + "ben_GBps = Yes(1)"),
-    ("00-q4", 3, "ben_GBps = True"),
-    ("00-q4", 3, "ben_GBps = float('nan')"),
-    ("00-q4", 3, "import numpy as np\nben_GBps = np.array([1.0])"),
-    ("00-q4", 3, "ben_GBps = '23.4'"),
-    ("00-q4", 3, "class C:\n    __class__ = float\n    def __float__(self): return 1.0\nben_GBps = C()"),
-    (
-        "00-q1",
-        0,
-        "import course_lib.grading.wire as w, course_lib.grading.probe as p\n"
-        "w.encode = lambda v, m=0: '1.0'\np._packed = lambda v: p.Reply('correct', '1', '')\n"
-        "def payload_GBps(*a): return 0.0",
-    ),
-    (
-        "00-q1",
-        0,
-        "import course_lib.grading as g\ng.check = check = lambda name: 2.0\ndef payload_GBps(*a): return 0.0",
-    ),
-    (
-        "00-q1",
-        0,
-        "import builtins\nbuiltins.abs = lambda x: 0\nbuiltins.all = lambda x: True\ndef payload_GBps(*a): return 0.0",
-    ),
-    (
-        "00-q1",
-        0,
-        "import gc, types\nfor o in gc.get_objects():\n    try:\n        if isinstance(o, dict) and 'points' in o: o['points'] = 2.0\n"
-        "    except Exception: pass\ndef payload_GBps(*a): return 0.0",
-    ),
-    ("00-q1", 0, "from course_lib.grading import bank\npayload_GBps = bank.question('00.q1').reference"),
-    (
-        "00-q1",
-        0,
-        "import pickle\nclass P:\n    def __reduce__(self): return (print, ())\ndef payload_GBps(*a): return P()",
-    ),
-    ("00-q1", 0, "def payload_GBps(*a): return [[[[1.0]]]] * 10**4"),
-    ("00-q1", 0, "def payload_GBps(*a):\n    x = []\n    for i in range(10**5): x = [x]\n    return x"),
-    ("00-q1", 0, "def payload_GBps(*a): return 10 ** 10 ** 5"),
-    (
-        "00-q1",
-        0,
-        "import sys\ndef payload_GBps(*a):\n    f = sys._getframe()\n    while f:\n"
-        "        for v in f.f_locals.values():\n            if hasattr(v, 'reference'): return v.reference(*a)\n        f = f.f_back\n"
-        "    return 0.0",
-    ),
-]
-
-
-@pytest.mark.parametrize(("cell", "place", "source"), CHEATS)
-def test_a_cheat_earns_nothing_and_costs_nobody_else(mark, cell, place, source):
-    result = mark(filled(RIGHT | {cell: source}, "alice"))
-    wanted = list(FULL)
-    wanted[place] = 0.0
-    assert points(result) == tuple(wanted), result["questions"][place]
 
 
 def test_a_right_answer_for_the_public_inputs_alone_is_not_right(mark):
