@@ -11,7 +11,7 @@ from course_lib.cluster.design import PRECISIONS, Priced, Proposal, Work, claims
 from course_lib.cluster.targets import Targets
 
 RANKS = {1: (8, 16, 32, 64), 18: (8, 16, 24, 32, 64)}  # of a copy, by hosts of a unit
-PER_GPU = (16, 32, 64, 96, 128, 160, 200, 256, 384)
+PER_GPU = (32, 64, 128, 160, 256)
 SPARES = {1: (1, 2), 18: (2, 4)}
 
 
