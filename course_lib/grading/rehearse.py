@@ -17,6 +17,7 @@ from course_lib.grading.release import checked
 from course_lib.grading.verdict import NOT_YET, Verdict, blank
 
 MEMORY_B = 4 * 2**30
+MOST_DEATHS = 8
 
 
 @dataclass
@@ -102,7 +103,9 @@ def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any
                 notes.append(_("The graded cell of {name} was changed; the original was used.").format(name=wanted))
             cells.append({"source": f'check("{wanted}")', "question": wanted})
         else:
-            cells.append({"source": _source(cell), "question": name})
+            cells.append(
+                {"source": _source(cell), "question": name, "owner": _owner(exercise, grade_id, _source(cell))}
+            )
     for question in bank.questions(exercise):
         if not any(cell["question"] == question.id for cell in cells):
             notes.append(_("The graded cell of {name} was missing; it was put back.").format(name=question.id))
@@ -116,47 +119,86 @@ def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any
     return cells, list(dict.fromkeys(notes))
 
 
+def _owner(exercise: str, grade_id: str, source: str) -> list[str]:
+    """Return the questions whose answers a cell sets."""
+    from course_lib.grading.steps import bound
+
+    names = bound(source)
+    asked = bank.questions(exercise)
+    return [q.id for q in asked if q.answer in names or grade_id == q.id.replace(".", "-") + "-answer"]
+
+
 def rehearse(path: Path, seconds: float = 60.0) -> Rehearsal:
     """Run a copy of the notebook at `path` from top to bottom and return its verdicts; the file itself is not touched.
 
     A cell has `seconds`; the kernel has no keyboard and, on Linux, at most `MEMORY_B`. What the notebook says about kernels
-    is ignored. A question without a verdict has zero points.
+    is ignored. A question without a verdict has zero points, and so has one whose answer's cell had to be stopped or ended
+    Python; a fresh kernel goes on without that cell.
     """
     notebook = load(path)
     result = Rehearsal(path, exercise_of(notebook, path))
     cells, result.notes = prepare(notebook, result.exercise)
-    found = _run(cells, path.absolute().parent, seconds, result.notes)
+    run = _Run(cells, path.absolute().parent, seconds)
+    while len(run.dead) < MOST_DEATHS and run.through():
+        pass
+    result.notes += dict.fromkeys(run.notes)
+    found = run.found | {name: blank(bank.question(name), NOT_YET, why) for name, why in run.spoiled.items()}
     for question in bank.questions(result.exercise):
         result.verdicts.append(found.get(question.id) or blank(question, NOT_YET, _("The check was not run.")))
     return result
 
 
-def _run(cells: list[dict[str, Any]], folder: Path, seconds: float, notes: list[str]) -> dict[str, Verdict]:
-    from jupyter_client.manager import start_new_kernel
+@dataclass
+class _Run:
+    """The cells, run in order: verdicts found, questions spoilt by a cell that was stopped, cells that ended Python."""
 
-    found: dict[str, Verdict] = {}
-    env = os.environ | {"INTERCONNECT_PROGRESS": "off"}
-    # The kernel's messages about itself are of no use to a learner.
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=env, stderr=nowhere)
-    try:
-        _limit_memory(manager)
-        for place, cell in enumerate(cells, 1):
-            outputs, error = _execute(client, manager, cell["source"], seconds)
-            if cell["question"]:
-                for data in outputs:
-                    _keep(data, bank.questions(cell["question"].split(".")[0]), found)
-            if error:
-                first = next((line.strip() for line in cell["source"].splitlines() if line.strip()), "")
-                text = _("Code cell {n} (`{line}`): {error}")
-                notes.append(text.format(n=place, line=first[:60], error=error))
-            if not manager.is_alive():
-                notes.append(_("Python stopped there, so the cells after it were not run."))
-                break
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    return found
+    cells: list[dict[str, Any]]
+    folder: Path
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+    found: dict[str, Verdict] = field(default_factory=dict)
+    spoiled: dict[str, str] = field(default_factory=dict)
+    dead: set[int] = field(default_factory=set)
+
+    def through(self) -> bool:
+        """Run all cells that have ended no kernel yet in a fresh one; return whether one ended it now."""
+        from jupyter_client.manager import start_new_kernel
+
+        env = os.environ | {"INTERCONNECT_PROGRESS": "off"}
+        # The kernel's messages about itself are of no use to a learner.
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
+            manager, client = start_new_kernel(kernel_name="python3", cwd=str(self.folder), env=env, stderr=nowhere)
+        try:
+            _limit_memory(manager)
+            for place, cell in enumerate(self.cells):
+                if place in self.dead:
+                    continue
+                outputs, error, spoils = _execute(client, manager, cell["source"], self.seconds)
+                self._take(place, outputs, error, spoils)
+                if not manager.is_alive():
+                    self.dead.add(place)
+                    self.notes.append(_("Python stopped there; a fresh one goes on without that cell."))
+                    return True
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
+        return False
+
+    def _take(self, place: int, outputs: list[dict], error: str, spoils: bool) -> None:
+        cell = self.cells[place]
+        if cell["question"]:
+            for data in outputs:
+                _keep(data, bank.questions(cell["question"].split(".")[0]), self.found)
+        owner = cell.get("owner") or ()
+        for name in owner:  # a later cell that ends well gives the answer
+            self.spoiled.pop(name, None)
+        if not error:
+            return
+        first = next((line.strip() for line in cell["source"].splitlines() if line.strip()), "")
+        text = _("Code cell {n} (`{line}`): {error}")
+        self.notes.append(text.format(n=place + 1, line=first[:60], error=error))
+        if spoils:
+            self.spoiled |= dict.fromkeys(owner, self.notes[-1])
 
 
 def _limit_memory(manager: Any) -> None:
@@ -168,12 +210,13 @@ def _limit_memory(manager: Any) -> None:
         pass
 
 
-def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[list[dict], str]:
-    """Run one cell; return the verdicts it displayed and a sentence if it failed."""
+def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[list[dict], str, bool]:
+    """Run one cell; return the verdicts it displayed, a sentence if it failed, and whether that spoils what it defined."""
     import queue
 
     wanted = client.execute(source, allow_stdin=False, store_history=True)
-    outputs, error = [], ""
+    outputs: list[dict] = []
+    error, spoils = "", False
     ends = time.monotonic() + seconds
     interrupted = False
     while True:
@@ -181,13 +224,13 @@ def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[li
             message = client.get_iopub_msg(timeout=min(1.0, max(ends - time.monotonic(), 0.01)))
         except queue.Empty:
             if not manager.is_alive():
-                return outputs, _("the kernel ended (out of memory, or the code ended it).")
+                return outputs, _("the kernel ended (out of memory, or the code ended it)."), True
             if time.monotonic() < ends:
                 continue
             if interrupted:
                 manager.shutdown_kernel(now=True)
-                return outputs, error + " " + _("It could not be stopped.")
-            interrupted, ends = True, time.monotonic() + 5
+                return outputs, error + " " + _("It could not be stopped."), True
+            interrupted, spoils, ends = True, True, time.monotonic() + 5
             error = _("it ran for more than {s:g} s and was stopped.").format(s=seconds)
             manager.interrupt_kernel()
             continue
@@ -197,9 +240,9 @@ def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[li
         if kind in ("display_data", "execute_result") and MIMETYPE in content["data"]:
             outputs.append(content["data"][MIMETYPE])
         elif kind == "error" and not interrupted:
-            error = _spoken(content["ename"], content["evalue"])
+            error, spoils = _spoken(content["ename"], content["evalue"]), content["ename"] == "MemoryError"
         elif kind == "status" and content["execution_state"] == "idle":
-            return outputs, error
+            return outputs, error, spoils
 
 
 def _spoken(name: str, value: str) -> str:

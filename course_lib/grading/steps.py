@@ -35,12 +35,12 @@ def steps(notebook: Any, questions: Sequence[Question]) -> list[Step]:
             continue
         mine = grade_id.removesuffix("-answer").replace("-", ".")
         owner = [mine] if mine in names and grade_id.endswith("-answer") else []
-        owner += [q for q, answer in names.items() if answer in _bound(cell.source) and q not in owner]
+        owner += [q for q, answer in names.items() if answer in bound(cell.source) and q not in owner]
         found.append(Step(place, cell.source, owner=tuple(owner)))
     return found
 
 
-def _bound(source: str) -> set[str]:
+def bound(source: str) -> set[str]:
     """Return the names that a cell sets outside of functions."""
     if len(source) > 200_000:
         return set()

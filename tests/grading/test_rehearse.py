@@ -116,11 +116,22 @@ def run(tmp_path, answers, seconds=8):
 
 @kernel
 @pytest.mark.hostile
-def test_a_kernel_that_dies_leaves_the_rest_not_run(tmp_path):
-    points, result = run(tmp_path, RIGHT | {"00-q2": "import os; os._exit(0)"})
-    assert points == {"00.q1": 2, "00.q2": 0, "00.q3": 0, "00.q4": 0}
+def test_an_answer_s_cell_that_loops_or_ends_python_loses_its_question_and_no_other_as_in_the_runner(tmp_path):
+    loops, ends = RIGHT["00-q1"] + "\nwhile True: pass", RIGHT["00-q2"] + "\nimport os; os._exit(0)"
+    points, result = run(tmp_path, RIGHT | {"00-q1": loops, "00-q2": ends}, seconds=3)
+    assert points == {"00.q1": 0, "00.q2": 0, "00.q3": 2, "00.q4": 1}
     assert not result.passed
-    assert any("not run" in note for note in result.notes)
+    assert "stopped" in result.verdicts[0].sentences[0]
+    assert "ended" in result.verdicts[1].sentences[0]
+    assert any("fresh one goes on" in note for note in result.notes)
+
+
+@kernel
+@pytest.mark.hostile
+def test_a_loop_that_is_followed_by_a_cell_that_answers_costs_nothing(tmp_path):
+    made = copied(filled(RIGHT | {"00-q2": "repaired = 1\nwhile True: pass"}), "00-q2-answer", RIGHT["00-q2"])
+    result = rehearse.rehearse(write(tmp_path / "x.ipynb", made), 3)
+    assert {v.question: v.points for v in result.verdicts}["00.q2"] == 5
 
 
 @kernel
