@@ -115,11 +115,16 @@ def _read(path: Path, execute: bool) -> Any:
     if not execute:
         return notebook
     from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
 
     with tempfile.TemporaryDirectory() as notes:  # no prediction of this computer's learner gets onto a slide
         env = os.environ | {"INTERCONNECT_HOME": notes}
         client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}})
-        client.execute(env=env)
+        try:
+            client.execute(env=env)
+        except CellExecutionError as error:
+            text = _("{file} does not run to its end, so it makes no slides: {why}")
+            raise CourseError(text.format(file=path.name, why=f"{error.ename}: {error.evalue}")) from None
     return notebook
 
 

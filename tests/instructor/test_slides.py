@@ -120,3 +120,12 @@ def test_a_figure_cannot_end_the_script_it_is_in():
 def test_a_lesson_that_is_not_there_is_named(capsys):
     assert main.main(["slides", "77"]) == 2
     assert "There is no lesson 77; there are 00, 01" in capsys.readouterr().err
+
+
+@pytest.mark.kernel
+def test_a_lesson_that_does_not_run_is_named_with_its_error(tmp_path):
+    cell = nbformat.v4.new_code_cell("1 / 0", metadata={"tags": ["workshop"]})
+    path = tmp_path / "07_broken.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    with pytest.raises(CourseError, match=r"07_broken\.ipynb does not run .* ZeroDivisionError: division by zero"):
+        slides.page(path)
