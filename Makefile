@@ -44,6 +44,7 @@ check: $(VENV)/.dev
 
 exercises: $(VENV)/.dev
 	$(BIN)/python -m course_lib.grading.release
+	$(BIN)/python -m course_lib.grading.workshop
 
 slides: $(VENV)/.dev
 	$(BIN)/interconnect slides $(LESSONS)
