@@ -88,7 +88,7 @@ def background_s(stall_s: ArrayLike, flush_s: ArrayLike, between_s: ArrayLike):
     """Return the best interval of asynchronous saving: training stands still for `stall_s`, then the copy flows out for `flush_s`.
 
     The interval is that of the short stall, but no shorter than the flush: a new copy has to wait for the last one.
-    What a failure costs more is in `goodput.useful` (`late_s`). Broadcasts.
+    What a failure costs more is the lateness in `goodput.useful`. Broadcasts.
 
     >>> background_s(1.0, 30.0, 3.09 * 3600) < best_s(30.0, 3.09 * 3600)
     True

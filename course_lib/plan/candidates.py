@@ -1,4 +1,4 @@
-"""Every legal plan of a model on a number of GPUs, as arrays: what a search prices and a plan that does not fit is offered."""
+"""Every legal plan of a model on a number of GPUs, as arrays: what a search prices, and what a misfit is offered."""
 
 import itertools
 from collections.abc import Iterator, Sequence

@@ -235,7 +235,7 @@ def model(name: "str | Shape") -> Shape:
     >>> model("llama3-71b")
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: There is no model 'llama3-71b'. The nearest: llama3-70b, llama3-8b, llama2-7b, llama2-70b.
+    course_lib.base.errors.CourseError: There is no model 'llama3-71b'. The nearest: llama3-70b, llama-7b, llama3-8b, llama2-7b.
     """
     if isinstance(name, Shape):
         return name
