@@ -127,10 +127,10 @@ def two_links() -> Explorer:
         _draw_links,
         question=_("From which message size on does the faster link pay?"),
         guess=Guess(
-            "01.ratio",
-            _("For 1 MiB, how many times as fast is NVLink 4 as PCIe 5?"),
+            "01.small",
+            _("For 64 KiB, how many times as fast is NVLink 4 as PCIe 5?"),
             "×",
-            truth=lambda: compare_links(left, right, size, False).ratio,
+            truth=lambda: compare_links(left, right, 2**16, False).ratio,
         ),
         equation=_links_equation,
         sentence=_links_sentence,

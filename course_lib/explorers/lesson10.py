@@ -139,10 +139,10 @@ def boxes_or_rack() -> Explorer:
         _draw,
         question=_("Over how many GPUs should the experts of a layer be spread?"),
         guess=Guess(
-            "10.boxes",
-            _("128 tokens on each GPU, boxes of eight: over how many GPUs is a layer quickest?"),
+            "10.few",
+            _("8 tokens on each GPU, boxes of eight: over how many GPUs is a layer quickest?"),
             unit=_("GPUs"),
-            truth=lambda: float(read_layer(64, 128, "decode").best[0]),
+            truth=lambda: float(read_layer(64, 8, "decode").best[0]),
         ),
         equation=_equation,
         sentence=_sentence,

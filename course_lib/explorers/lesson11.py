@@ -192,12 +192,12 @@ def hash_or_spread() -> Explorer:
         _draw,
         question=_("Which uplink fills first, and what does the slowest flow get?"),
         guess=Guess(
-            "11.hash",
+            "11.spread",
             _(
-                "Enough uplinks for all (1:1), each flow hashed onto one. Every GPU sends to its twin. The slowest flow gets:"
+                "Half as many uplinks as cards (2:1), packets spread over all. Every GPU sends to its twin. The slowest flow gets:"
             ),
             "GB/s",
-            truth=lambda: send("twin", "hashed", 1, 1).slowest_Bps,
+            truth=lambda: send("twin", "adaptive", 1, 2).slowest_Bps,
         ),
         equation=_equation,
         sentence=_sentence,
@@ -267,8 +267,12 @@ def one_and_four(again: bool = False) -> go.Figure:
         b=say_rate(float(four.busbw_Bps[at])),
         r=say_number(float(one.busbw_Bps[at] / four.busbw_Bps[at]), 2),
     )
-    subtitle = _("bus bandwidth; crosses: measured; lines: predictor; dashed grey: NVLink and one card, one direction")
+    subtitle = _(
+        "crosses: measured in one box, circles: over four; lines: predictor; dashed grey: NVLink and one card, one direction"
+    )
     figure = rate_over_size(sizes, curves, measured=points, title=title, subtitle=subtitle)
+    figure.data[-1].marker.symbol = "circle"
+    figure.layout.yaxis.title.text = _("bus bandwidth (bytes/s)")
     low, high = figure.layout.xaxis.range
     figure.layout.xaxis.range = (low - 0.15, high + 1.9)  # room for the labels beside the last points
     low, high = figure.layout.yaxis.range

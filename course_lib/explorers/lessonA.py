@@ -18,6 +18,7 @@ from course_lib.machine.diagnose import diagnose
 from course_lib.machine.measure import ALGORITHMS, Measurement, measure
 from course_lib.machine.measurecompare import Comparison, compare
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report
+from course_lib.machine.say import share_at_the_end
 from course_lib.timing import system as systems
 
 AS_THE_LOG_SAYS = ""
@@ -124,6 +125,9 @@ def _equation(found: Report) -> tuple[str, str]:
                 size=say_bytes(float(one.message_B[k])), measured=float(one.busbw_Bps[k]) / 1e9,
                 expected=float(one.expected_busbw_Bps[k]) / 1e9, share=float(one.ratio[k]),
             )  # fmt: skip
+            end = share_at_the_end(one)
+            if end is not None:
+                numbers += _("; median of the largest sizes: {share:.0%}").format(share=end)
             return _("share = measured ÷ expected bus bandwidth"), numbers
     return _("share = measured ÷ expected bus bandwidth"), _("no expectation for this log")
 

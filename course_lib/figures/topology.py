@@ -99,7 +99,7 @@ def topology_loads(
         revision=f"topology-{topology.name}-{chips}",
         meta=describe(
             _alt(topology, plan, said, moving),
-            [_("from"), _("to"), _("flow, one direction"), _("width of the link"), _("full")],
+            [_("from"), _("to"), _("flow, one direction"), _("width of the link"), _("its fullest link")],
             [line.row() for line in (moving if len(lines) > MAX_ROWS else lines)[:MAX_ROWS]],
         ),
     )
@@ -155,7 +155,10 @@ def _lines(plan: Layout, topology: Topology, flow: np.ndarray) -> list[_Line]:
 def _said(flow_Bps: float, capacity_Bps: float, full: float) -> tuple[str, str, str, str]:
     """Return what hovering says, and the cells of the table: most lines of a machine carry the same."""
     flow, capacity = say_rate(flow_Bps), say_rate(capacity_Bps)
-    words = _("{flow} of {all}, {percent} % full").format(flow=flow, all=capacity, percent=say_number(100 * full, 3))
+    words = _("{flow} of {all}, {percent} % full")
+    if capacity_Bps * full > flow_Bps * 1.001:  # one of its links is fuller than all of them together
+        words = _("{flow} of {all}, its fullest link {percent} % full")
+    words = words.format(flow=flow, all=capacity, percent=say_number(100 * full, 3))
     return words, flow, capacity, f"{100 * full:.0f} %"
 
 

@@ -36,6 +36,14 @@ def word(code: str) -> str:
     return known.get(code, code)
 
 
+def share_at_the_end(sweep: Sweep) -> float | None:
+    """Return measured over expected bus bandwidth, the median of the largest sizes (from a quarter of the last on, 1 MiB at least)."""
+    if sweep.ratio is None:
+        return None
+    large = sweep.message_B >= max(1 << 20, sweep.message_B[-1] / 4)
+    return float(np.median(sweep.ratio[large])) if large.any() else None
+
+
 def sweep_line(sweep: Sweep) -> str:
     """Return one line about a sweep: its plateau (or peak), and the share of what is expected."""
     hosts = _(", {n} hosts").format(n=sweep.n_hosts) if sweep.n_hosts and sweep.n_hosts > 1 else ""
@@ -51,8 +59,7 @@ def sweep_line(sweep: Sweep) -> str:
         best=say_rate(sweep.plateau_Bps), word=end, peak=say_rate(sweep.peak_Bps)
     )
     if sweep.ratio is not None:
-        large = sweep.message_B >= max(1 << 20, sweep.message_B[-1] / 4)
-        share = float(np.median(sweep.ratio[large])) if large.any() else None
+        share = share_at_the_end(sweep)
         if share is not None:
             text += _("; {share:.0%} of what is expected on {system}").format(share=share, system=sweep.system)
     return text

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 import pytest
 
 from course_lib.explorers import lessonA
-from course_lib.machine import examples
+from course_lib.machine import examples, measurefit
 from course_lib.machine.measurecompare import compare
 
 VERDICTS = {
@@ -95,7 +95,17 @@ def test_the_shipped_measurement_is_right_and_predicted_on_both_sides():
     assert [race.measured[m] for m in sizes[:6]] == [race.predicted[m] for m in sizes[:6]] == [1] * 6  # the tree below
     assert race.predicted[sizes[-1]] == -1  # the ring above
     assert race.measured[sizes[-1]] <= 0
-    assert race.agreed >= 0.75 * race.decided
+    assert race.agreed == race.decided  # "wherever one of the two is clearly ahead it names the right one"
+
+
+def test_the_lesson_says_of_the_large_end_what_was_measured():
+    measured = examples.measurement()
+    ring, tree = (measured.columns(name)[1] for name in ("ring", "tree"))
+    assert (ring[-2:] / tree[-2:] > 0.9).all()  # "ahead by a few percent"
+    assert (ring[-2:] / tree[-2:] < 1).all()
+    both = compare(measured)
+    promised = [measurefit.predict_s(measured.schedules[n], both.model, 2**24) for n in ("ring", "tree")]
+    assert 1 - promised[0] / promised[1] == pytest.approx(0.2, abs=0.03)  # "a fifth"
 
 
 def test_the_shipped_measurement_names_no_person_host_or_folder():

@@ -102,6 +102,17 @@ def test_a_bundle_that_is_not_full_as_a_whole_is_not_called_full():
     assert "the fullest of the links drawn there" in fig.layout.title.text.replace("<br>", " ")
 
 
+def test_no_line_is_called_full_that_could_carry_more():
+    pod = cluster(build("hgx-h100", merged=True), 4, levels=2)
+    fig = topology_loads(pod, np.where(np.arange(pod.n_links) % 4, 0.5, 1.0) * pod.bandwidth_Bps)
+    words = [text for text in fig.data[0].text if text]
+    part = [text for text in words if "its fullest link 100 % full" in text]
+    assert part
+    for text in words:
+        flow, width = text.split(": ")[1].split(", ")[0].split(" of ")
+        assert (flow == width) == ("100 % full" in text and text not in part)
+
+
 def test_bad_flows_are_refused_in_words():
     box = build("hgx-h100")
     with pytest.raises(CourseError, match="64 links"):
