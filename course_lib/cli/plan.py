@@ -6,7 +6,7 @@ import sys
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.cli.train_step import add_model_arguments, count, gigabytes, list_models, shape_of
+from course_lib.cli.train_step import add_model_arguments, count, described, gigabytes, list_models, shape_of
 from course_lib.plan.progressbar import Bar
 from course_lib.plan.search import Found, nothing_fits, search
 
@@ -26,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
     """Print what the search finds; status 0, or 1 where no plan fits."""
     if args.list_models:
         return list_models(args.json)
-    missing = [flag for flag in ("system", "gpus", "global_batch") if getattr(args, flag) is None]
+    missing = [] if described(args) else ["model"]
+    missing += [flag for flag in ("system", "gpus", "global_batch") if getattr(args, flag) is None]
     if missing:
         raise CourseError(_("Missing: {what}.").format(what=", ".join("--" + m.replace("_", "-") for m in missing)))
     shape = shape_of(args)

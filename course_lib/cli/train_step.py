@@ -93,6 +93,15 @@ def count(flag: str, text: str | None, default: int | None = None) -> int | None
     return int(value)
 
 
+def described(args: argparse.Namespace) -> bool:
+    """Return whether the arguments say what model is meant.
+
+    >>> described(argparse.Namespace(model="gpt3", **dict.fromkeys(flag.replace("-", "_") for flag in _SHAPE)))
+    True
+    """
+    return args.model is not None or any(getattr(args, flag.replace("-", "_")) is not None for flag in _SHAPE)
+
+
 def shape_of(args: argparse.Namespace) -> Shape:
     """Return the model that the arguments name or describe."""
     given = {field: getattr(args, flag.replace("-", "_")) for flag, field in _SHAPE.items()}
@@ -111,7 +120,8 @@ def run(args: argparse.Namespace) -> int:
     """Print a step; return 0, or raise a CourseError that the command line turns into a sentence and status 2."""
     if args.list_models:
         return list_models(args.json)
-    missing = [flag for flag in ("system", "global_batch") if getattr(args, flag) is None]
+    missing = [] if described(args) else ["model"]
+    missing += [flag for flag in ("system", "global_batch") if getattr(args, flag) is None]
     if args.gpus is None and args.dp is None:
         missing.append("gpus")
     if missing:

@@ -150,3 +150,10 @@ def test_a_search_in_which_nothing_fits_says_how_many_gpus_do(name, system, gpus
     command = ["plan", "--model", name, "--system", system, "--gpus", str(gpus), "--global-batch", "64"]
     assert main(command) == 1
     assert f"On {many} GPUs one fits: {words}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["train-step", "plan"])
+def test_everything_that_is_missing_is_named_at_once(command, capsys):
+    assert main([command]) == 2
+    told = capsys.readouterr().err
+    assert all(flag in told for flag in ("--model", "--system", "--gpus", "--global-batch"))
