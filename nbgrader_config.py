@@ -3,7 +3,7 @@
 import os
 import sys
 
-from course_lib.grading.nbgrader_steps import AUTOGRADE_FIRST, GENERATE
+from course_lib.grading.nbgrader_steps import AUTOGRADE_FIRST, AUTOGRADE_THEN, GENERATE
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 # nbgrader calls `alembic` by its name: this finds it when .venv/bin/nbgrader is run without activating the environment.
@@ -21,9 +21,10 @@ c.CourseDirectory.feedback_directory = os.path.join("grading", "feedback")
 c.CourseDirectory.solution_directory = os.path.join("grading", "solution")
 c.CourseDirectory.db_url = "sqlite:///" + os.path.join(ROOT, "grading", "gradebook.db")
 
-# The two steps of our own: quiet stubs when exercises are generated, repair of graded cells when they are graded.
+# The steps of our own: quiet stubs when exercises are generated; graded cells put right, and stopped answers, when grading.
 c.GenerateAssignment.preprocessors = GENERATE
 c.Autograde.sanitize_preprocessors = AUTOGRADE_FIRST
+c.Autograde.autograde_preprocessors = AUTOGRADE_THEN
 c.ExportApp.plugin_class = "course_lib.grading.export.ByQuestion"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # put your code here"}
 

@@ -1,12 +1,14 @@
-"""Two steps added to nbgrader's own: stubs that let Run All reach the end, and graded cells put right before grading."""
+"""Steps added to nbgrader's own: stubs that let Run All reach the end, graded cells put right, answers that were stopped."""
 
 import re
 from typing import Any
 
+from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import (
+    AssignLatePenalties,
     CheckCellMetadata,
     ClearHiddenTests,
     ClearMarkScheme,
@@ -14,17 +16,23 @@ from nbgrader.preprocessors import (
     ClearSolutions,
     ComputeChecksums,
     DeduplicateIds,
+    Execute,
+    IgnorePattern,
     IncludeHeaderFooter,
+    LimitOutput,
     LockCells,
     NbGraderPreprocessor,
     OverwriteCells,
     OverwriteKernelspec,
+    SaveAutoGrades,
     SaveCells,
 )
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading.gradedcells import SCHEMA, repair, spoken_language
+from course_lib.grading.gradedcells import SCHEMA, question_name, repair, spoken_language
+
+STOPPED = ("CellTimeoutError", "MemoryError")
 
 
 class QuietStubs(NbGraderPreprocessor):
@@ -61,6 +69,32 @@ class RepairGradedCells(NbGraderPreprocessor):
             }
         for sentence in repair(nb, release):
             self.log.warning("%s: %s", names["student"], sentence)
+        return nb, resources
+
+
+class StoppedAnswers(NbGraderPreprocessor):
+    """Gives zero where the cell that sets an answer had to be stopped or ran out of memory, whatever it had defined before."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        """Look at one notebook that has been run."""
+        from course_lib.grading import bank
+        from course_lib.grading.steps import bound
+
+        cells = [cell for cell in nb.cells if cell.cell_type == "code"]
+        graded = {
+            question_name(c.metadata.nbgrader.grade_id): c for c in cells if c.metadata.get("nbgrader", {}).get("grade")
+        }
+        known = {q.id: q for exercise in bank.exercises() for q in bank.questions(exercise) if q.id in graded}
+        for name, question in known.items():
+            own = [c for c in cells if c is not graded[name] and question.answer in bound(c.source)]
+            errors = [o.ename for o in own[-1].outputs if o.output_type == "error"] if own else []
+            if stopped := [one for one in errors if one in STOPPED]:
+                text = _("The cell that sets {name} was stopped ({error}): it earns nothing.")
+                said = text.format(name=question.answer, error=stopped[0])
+                graded[name].outputs = [
+                    new_output("stream", text=said + "\n"),
+                    new_output("execute_result", {"text/plain": "0.0"}),
+                ]
         return nb, resources
 
 
@@ -101,5 +135,15 @@ AUTOGRADE_FIRST = [
     DeduplicateIds,
     OverwriteKernelspec,
     OverwriteCells,
+    CheckCellMetadata,
+]
+AUTOGRADE_THEN = [
+    Execute,
+    StoppedAnswers,
+    IgnorePattern,
+    ClearMetadataPreprocessor,
+    LimitOutput,
+    SaveAutoGrades,
+    AssignLatePenalties,
     CheckCellMetadata,
 ]

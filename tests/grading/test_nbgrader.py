@@ -86,6 +86,7 @@ def course(tmp_path_factory):
     kernel["nbformat_minor"] = 2
     hand_in(course, "kernel", kernel)
     hand_in(course, "keyboard", filled(RIGHT | {"00-q2": RIGHT["00-q2"] + '\nx = input("GB/s? ")'}))
+    hand_in(course, "memory", filled(RIGHT | {"00-q2": RIGHT["00-q2"] + "\nx = bytearray(10**16)"}))
     lies = "class Yes(float):\n    __eq__ = lambda a, b: True\n    __sub__ = __rsub__ = lambda a, b: 0.0\n"
     hand_in(course, "liar", filled(RIGHT | {"00-q4": lies + "ben_GBps = Yes(1)"}))
     hand_in(course, "Zoë-李", filled(RIGHT, "Zoë-李"))
@@ -116,6 +117,7 @@ def course(tmp_path_factory):
         ("kernel", FULL),
         ("keyboard", FULL | {"00-q2": 0.0}),
         ("liar", FULL | {"00-q4": 0.0}),
+        ("memory", FULL | {"00-q2": 0.0}),
         ("Zoë-李", FULL),
         ("ends", FULL),
         ("patched", dict.fromkeys(FULL, 1.0)),
@@ -123,6 +125,19 @@ def course(tmp_path_factory):
 )
 def test_every_hand_in_gets_its_marks_question_by_question(course, student, wanted):
     assert marks(course[0], student) == wanted
+
+
+@pytest.mark.parametrize(("name", "earns"), [("CellTimeoutError", "0.0"), ("ValueError", "5.0")])
+def test_an_answer_whose_cell_was_stopped_earns_nothing_whatever_it_had_defined(name, earns):
+    import nbformat
+
+    from course_lib.grading.nbgrader_steps import StoppedAnswers
+
+    made = nbformat.reads(json.dumps(filled(RIGHT)), as_version=4)
+    cell(made, "00-q2-answer").outputs = [nbformat.v4.new_output("error", ename=name, evalue="", traceback=[])]
+    cell(made, "00-q2").outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "5.0"})]
+    StoppedAnswers().preprocess(made, {})
+    assert cell(made, "00-q2").outputs[-1].data["text/plain"] == earns
 
 
 def test_nothing_is_recorded_as_progress_while_grading(course):
@@ -214,6 +229,7 @@ def test_the_runner_gives_every_honest_hand_in_the_same_marks_in_the_same_gradeb
         "old",
         "kernel",
         "keyboard",
+        "memory",
         "liar",
         "Zoë-李",
     ):
