@@ -141,18 +141,20 @@ def _two_levels(op: str, inner: Schedule, outer: Schedule, inner_first: bool) ->
     _expect(inner, (op,))
     _expect(outer, (op,))
     d, m = outer.n_ranks, inner.n_ranks
-    if inner.chunks != m or outer.chunks != d:
+    if inner.chunks % m or outer.chunks != d:
         raise CourseError(_("Both parts of a hierarchical {op} need one chunk per rank; use pipeline=1.").format(op=op))
+    parts = inner.chunks // m  # of a shard, where several rings share it
     if d * sum(len(step) for step in inner.steps) * d > 1 << 24:
         raise CourseError(
             _("A hierarchical {op} over {d} domains has too many transfers to be built.").format(op=op, d=d)
         )
     nodes = _Nodes(d, m)
     inner_map = np.repeat(nodes.map(inner, nodes.inner, 0), d, axis=0)  # group (D, E): domain D works on block E
-    inside = lift(inner, inner_map, np.tile(np.arange(d) * m, d))
-    between = lift(outer, nodes.map(outer, nodes.outer, _levels(inner)), np.arange(m), m, 1)
+    inside = lift(inner, inner_map, np.tile(np.arange(d) * inner.chunks, d))
+    rails = nodes.map(outer, nodes.outer, _levels(inner))
+    between = lift(outer, rails, np.arange(m) * parts, inner.chunks, parts)
     steps = inside + between if inner_first else between + inside
-    return nodes.schedule(op, d * m, steps, _name(inner, outer))
+    return nodes.schedule(op, d * inner.chunks, steps, _name(inner, outer))
 
 
 def broadcast(inner: Schedule, outer: Schedule) -> Schedule:
@@ -186,6 +188,77 @@ def _leaders(op: str, inner: Schedule, outer: Schedule) -> Schedule:
     steps = between + inside if op == "broadcast" else inside + between
     root = outer.root * inner.n_ranks + inner.root
     return nodes.schedule(op, chunks, steps, _name(inner, outer), root)
+
+
+def sharded_broadcast(scatter: Schedule, outer: Schedule, after: Schedule) -> Schedule:
+    """Broadcast in shards: scatter in the root's domain, every shard along its own rail, all-gather in every domain.
+
+    All cards of a domain work, where the leaders' broadcast has one. The root of `scatter` and of `outer` together are the root.
+
+    >>> from course_lib.comm import direct, ring, tree
+    >>> sharded_broadcast(direct.scatter(4), tree.binomial_broadcast(2), ring.all_gather(4)).repeats
+    5
+    """
+    return _sharded("broadcast", scatter, outer, after)
+
+
+def sharded_reduce(before: Schedule, outer: Schedule, gather: Schedule) -> Schedule:
+    """Reduce in shards: reduce-scatter in every domain, every shard along its own rail, gather in the root's domain.
+
+    >>> from course_lib.comm import direct, ring, tree
+    >>> sharded_reduce(ring.reduce_scatter(4), tree.binomial_reduce(2), direct.gather(4)).repeats
+    5
+    """
+    return _sharded("reduce", before, outer, gather)
+
+
+def _sharded(op: str, first: Schedule, outer: Schedule, last: Schedule) -> Schedule:
+    m, d = first.n_ranks, outer.n_ranks
+    ends = ("scatter", "all_gather") if op == "broadcast" else ("reduce_scatter", "gather")
+    _expect(first, ends[:1])
+    _expect(outer, (op,))
+    _expect(last, ends[1:], m)
+    home = first.root if op == "broadcast" else last.root
+    inside = int(np.lcm(first.chunks, last.chunks))
+    chunks, nodes, zeros = inside * outer.chunks, _Nodes(d, m), np.zeros(d, int)
+    one = nodes.inner[outer.root : outer.root + 1]
+    places = (one, nodes.inner) if op == "broadcast" else (nodes.inner, one)
+    steps: list[tuple[Step, ...]] = []
+    for part, ranks in zip((first, last), places, strict=True):
+        steps.append(lift(part, nodes.map(part, ranks, 0), zeros[: len(ranks)], chunks // part.chunks))
+    base = np.arange(m) * (chunks // m)
+    between = lift(outer, nodes.map(outer, nodes.outer, _levels(first)), base, chunks // m // outer.chunks)
+    name = f"hierarchical-scatter+{outer.name}"
+    return nodes.schedule(op, chunks, steps[0] + between + steps[1], name, outer.root * m + home)
+
+
+def scatter(n_domains: int, ranks_per_domain: int, *, root: int = 0) -> Schedule:
+    """Scatter over all cards: first to the rank of the root's domain that stands where the receiver does, then along its rail.
+
+    >>> scatter(3, 4).repeats, gather(3, 4, root=5).repeats
+    (2, 2)
+    """
+    return _by_rails("scatter", n_domains, ranks_per_domain, root)
+
+
+def gather(n_domains: int, ranks_per_domain: int, *, root: int = 0) -> Schedule:
+    """The scatter backwards: along the rails into the root's domain, then to the root."""
+    return _by_rails("gather", n_domains, ranks_per_domain, root)
+
+
+def _by_rails(op: str, n_domains: int, ranks_per_domain: int, root: int) -> Schedule:
+    d, m = whole("n_domains", n_domains, at_least=1), whole("ranks_per_domain", ranks_per_domain, at_least=1)
+    n, root = d * m, whole("root", root, at_least=0, at_most=d * m - 1)
+    end = np.arange(n)
+    via = root // m * m + end % m
+    steps = []
+    for a, b in ((np.full(n, root), via), (via, end)):
+        move = np.flatnonzero(a != b)
+        ends = (a[move], b[move]) if op == "scatter" else (b[move], a[move])
+        if move.size:
+            steps.append(Step(*ends, move, False))
+    steps = steps if op == "scatter" else steps[::-1]
+    return Schedule(op, n, n, n, tuple(steps), "hierarchical-direct", root)
 
 
 def all_to_all(n_domains: int, ranks_per_domain: int) -> Schedule:

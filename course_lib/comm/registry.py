@@ -56,13 +56,20 @@ _SWITCHED = {innetwork.sharp_all_reduce, innetwork.sharp_broadcast, innetwork.sh
 _PIPELINED = {
     builder for table in _BUILD.values() for builder in table.values() if "pipeline" in signature(builder).parameters
 }
+SCATTER = "scatter"  # inside a domain: the message in shards, one for each rail
 _SAME = {
     "nvls": "in-network",
     "double-tree": "tree",
     "double-binary-tree": "tree",
     "recursive-doubling": "halving-doubling",
 }
-_SAME |= {"halving": "halving-doubling", "rabenseifner": "halving-doubling", "chain": "ring", "innetwork": "in-network"}
+_SAME |= {
+    "halving": "halving-doubling",
+    "hd": "halving-doubling",
+    "rabenseifner": "halving-doubling",
+    "chain": "ring",
+    "innetwork": "in-network",
+}
 
 
 def algorithms(op: str, *, hierarchical: bool = True) -> list[str]:
@@ -75,9 +82,11 @@ def algorithms(op: str, *, hierarchical: bool = True) -> list[str]:
     """
     op = canonical_op(op)
     flat = list(_BUILD[op])
-    if not hierarchical or op in ("send_recv", "scatter", "gather"):
+    if not hierarchical or op == "send_recv":
         return flat
     names = [f"hierarchical-{outer}" for outer in flat]
+    if op in ("broadcast", "reduce"):
+        names += [f"hierarchical-{SCATTER}+{outer}" for outer in flat]
     names += [
         f"hierarchical-{inner}+{outer}"
         for inner in flat
@@ -88,7 +97,7 @@ def algorithms(op: str, *, hierarchical: bool = True) -> list[str]:
 
 
 def _default_inner(op: str) -> str:
-    return "direct" if op == "all_to_all" else "ring"
+    return "direct" if op in ("all_to_all", "scatter", "gather") else "ring"
 
 
 def has_pipeline(op: str, algorithm: str) -> bool:
@@ -172,6 +181,13 @@ def build(
     inner = inner or _default_inner(op)
     if op == "all_to_all":
         return hierarchical.all_to_all(d, m)
+    if op in ("scatter", "gather"):
+        return getattr(hierarchical, op)(d, m, root=root)
+    if inner == SCATTER:
+        between = _flat(op, d, outer, pieces, root // m, radix)
+        if op == "broadcast":
+            return hierarchical.sharded_broadcast(direct.scatter(m, root=root % m), between, direct.all_gather(m))
+        return hierarchical.sharded_reduce(direct.reduce_scatter(m), between, direct.gather(m, root=root % m))
     if op == "all_reduce":
         sharded = inner in _BUILD["reduce_scatter"]
         ends = ("reduce_scatter", "all_gather") if sharded else ("reduce", "broadcast")

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.timing import constants
-from course_lib.timing.ideal import known, lines
+from course_lib.timing.ideal import known
 from course_lib.timing.laws import Law
+from course_lib.timing.lines import lines
 from course_lib.timing.system import System
 
 _OWN = {"in-network": ("in-network", "in-network tree"), "direct": ("direct",), "ring": ("ring",), "tree": ("tree",)}

@@ -136,7 +136,7 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
             up_B = share / per_gpu
             net_B = 0.0 if inside else (n - s.k) / n / host
         own = {**c, "ll_rate": c["ll_rate"] * up["p2p_ll"]}
-        net_s = 0.0 if inside else net["net_peer"] * wire * away
+        net_s = 0.0 if inside else max(net["net_peer"] * away, 1.0) * wire  # nothing arrives before the wire's latency
         up_s = hop * max(math.log2(peers + 1), 0.0)
         return _laws("direct", lp, up_s, net_s, up_B, net_B, 0.0, bulk, own, kappa, ("LL", "Simple"))
     laps = 2 if op == "all_reduce" else 1
@@ -148,12 +148,14 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
     if inside:
         found += _laws("ring", launch, laps * (n - 1) * hop, 0.0, up_B, 0.0, copy_B, bulk, c, kappa)
     else:
-        net_s = laps * (n - 1) * net["net_ring"] * wire
-        found += _laws("ring", launch, 0.0, net_s, up_B, net_B, copy_B, bulk, c, kappa)
+        net_s = laps * max((n - 1) * net["net_ring"], 1.0) * wire
+        # A chain from or to one root has no second half in which its filling could hide.
+        filling = max(kappa, 1.0) if rooted else kappa
+        found += _laws("ring", launch, 0.0, net_s, up_B, net_B, copy_B, bulk, c, filling)
     if op == "all_reduce":
         if not inside:
             levels = 2 * math.ceil(math.log2(s.domains))
-            net_s = levels * net["net_tree"] * wire
+            net_s = max(levels * net["net_tree"], 2.0) * wire
             up_s = 2 * (s.k - 1) * hop
             flows = 1.0 / net["net_pair"] if s.domains == 2 else 2.0
             up_B = 2 * share / tree_up if s.k > 1 else 0.0
@@ -183,7 +185,7 @@ def laws(op: str, system: System, n: int, n_hosts: int, up: Constants, net: Cons
                     "in-network",
                     base,
                     0.0,
-                    net["net_tree"] * wire * 2,
+                    max(net["net_tree"], 1.0) * wire * 2,
                     fast,
                     1 / host,
                     0.0,

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,14 @@ from course_lib.comm.meaning import bus_factor, canonical_op
 from course_lib.comm.registry import algorithm_name
 from course_lib.timing import constants
 from course_lib.timing.extralaws import forced_laws
+from course_lib.timing.ideal import ideal_laws
 from course_lib.timing.laws import PROTOCOLS, Law, laws, times_s
+from course_lib.timing.lines import CUBE
 from course_lib.timing.system import System, load
 from course_lib.timing.validity import Valid, validity
 
 LATENCY = "latency"
+MOST_CABLED = 256  # ranks up to which laws of a cube mesh are held against its cables
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,26 @@ def candidates(op: str, system: System, n: int, n_hosts: int, column: str = "shi
     """
     up = constants.load("up", system.scale_up.family, column)
     net = constants.load("net", system.scale_out.family, column) if system.scale_out else None
-    return tuple(laws(op, system, n, n_hosts, up, net))
+    found = laws(op, system, n, n_hosts, up, net)
+    return tuple(_on_cables(found, op, system, n, n_hosts) if system.scale_up.family == CUBE else found)
+
+
+def _on_cables(found: Sequence[Law], op: str, system: System, n: int, n_hosts: int) -> list[Law]:
+    """Hold the laws of a cube mesh to what its cables carry: pairs without one meet over PCIe, and not all sets of ranks have a ring."""
+    if n < 2 or n > MOST_CABLED:
+        return list(found)
+    best, _pieces = ideal_laws(op, system, n, n_hosts, None)
+    least = min(best, key=lambda law: sum(law.per_byte_s.values())).per_byte_s
+    part = max(least, key=least.get)
+    held = []
+    for law in found:
+        short = sum(least.values()) - sum(law.per_byte_s.values())
+        if short > 0:
+            part_s = law.per_byte_s.get(part, 0.0) + short
+            filling = max(law.kappa, 1.0) if op in ("broadcast", "reduce") else law.kappa  # a chain's, as across hosts
+            law = replace(law, per_byte_s={**law.per_byte_s, part: part_s}, kappa=filling)
+        held.append(law)
+    return held
 
 
 def predict(
@@ -143,8 +165,6 @@ def predict(
     if ideal:
         if protocol is not None:
             raise CourseError(_("An ideal time has no protocol; leave {protocol} out.").format(protocol=protocol))
-        from course_lib.timing.ideal import ideal_laws
-
         found, pieces = ideal_laws(op, place, n, hosts, algorithm)
     else:
         found, pieces = candidates(op, place, n, hosts, column), None

@@ -15,6 +15,10 @@ from course_lib.timing import system as systems
 from course_lib.timing.tuning import predict
 
 SOME = ("dgx-h100", "dgx-a100", "gh200-quad", "gb200-nvl72", "mi300x", "rtx4090-box", "polaris", "dgx1-v100")
+# One system for each way of building hosts and joining them.
+UNLIKE = {
+    (s.scale_up.family, s.scale_out.family, s.gpus_per_domain): s.name for s in map(systems.load, systems.names())
+}
 SIZES = np.array([0, 1, 3, 8, 4096, 2**16, 2**20, 2**26, 2**30, 2**60], float)
 
 
@@ -192,12 +196,12 @@ def test_no_fitted_share_of_a_bandwidth_is_above_one():
                 assert not over, (kind, family, column)
 
 
-@pytest.mark.parametrize("name", systems.names())
+@pytest.mark.parametrize("name", UNLIKE.values())
 @pytest.mark.parametrize("column", constants.COLUMNS)
 def test_no_prediction_beats_the_links_it_runs_over(name, column):
     system = systems.load(name)
     per_domain, sizes = system.gpus_per_domain, np.logspace(0, 13, 14)
-    places = [(d * per_domain, d * system.hosts_per_domain) for d in (2, 3, 8) if d * per_domain <= system.n_max]
+    places = [(d * per_domain, d * system.hosts_per_domain) for d in (2, 3) if d * per_domain <= system.n_max]
     places += [(2, 2)] if system.hosts > system.hosts_per_domain == 1 else []
     places += [(n, None) for n in sorted({2, 3, per_domain}) if 1 < n <= min(per_domain, system.gpus_per_host)]
     for n, hosts in places:
@@ -221,6 +225,20 @@ def test_no_prediction_beats_the_links_it_runs_over(name, column):
                 assert (p.algbw_Bps * part <= s.net_host_Bps * (1 + 1e-9)).all(), (op, n, hosts)
 
 
+@pytest.mark.parametrize("name", UNLIKE.values())
+def test_no_fitted_time_is_below_the_ideal_one(name):
+    system, sizes = systems.load(name), np.concatenate([[0.0, 1.0], np.logspace(3, 13, 21)])
+    g = system.gpus_per_domain
+    odd = {7} if system.scale_up.family == "nvlink-cube" else set()
+    places = [(n, 1) for n in {2, min(8, g), *odd} if 1 < n <= system.gpus_per_host]
+    places += [(2 * g, 2 * system.hosts_per_domain)] if 2 * g <= 16 else []
+    places += [(2, 2)] if system.hosts > system.hosts_per_domain == 1 else []
+    for n, hosts in places:
+        for op in OPS:
+            fitted, ideal = (predict(op, sizes, system, n, n_hosts=hosts, ideal=i).time_s for i in (False, True))
+            assert (ideal <= fitted * (1 + 1e-9)).all(), (op, n, hosts)
+
+
 def test_validity_names_the_ranges_and_says_when_outside():
     inside = predict("all_reduce", 2**20, "dgx-h100", 8).valid
     assert inside.inside
@@ -234,7 +252,7 @@ def test_ideal_time_has_no_fitted_part_and_reports_its_pieces():
     assert p.pieces > 1
     assert "launch" not in p.terms
     best = p.time_s
-    from course_lib.timing.ideal import line
+    from course_lib.timing.lines import line
 
     for pieces in (1, 2, p.pieces // 2, p.pieces * 2):
         one = line("all_reduce", "tree", systems.load("dgx-h100"), 8, 1, pieces)

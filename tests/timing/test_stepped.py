@@ -11,7 +11,7 @@ from course_lib.fabric.scaleout import cluster
 from course_lib.fabric.scaleup import simple_host
 from course_lib.fabric.topology import VERTEX_KINDS
 from course_lib.timing import closedform, place
-from course_lib.timing.ideal import line, lines
+from course_lib.timing.lines import line, lines
 from course_lib.timing.stepped import stepped
 from course_lib.timing.system import load
 
@@ -194,7 +194,7 @@ def test_one_rank_takes_no_time():
     ("system", "n", "hosts"), [("dgx-h100", 8, 1), ("dgx-h100", 32, 4), ("gh200-quad", 4, 1), ("gh200-quad", 16, 4)]
 )
 def test_the_closed_form_of_direct_is_the_stepped_time(op, system, n, hosts):
-    from course_lib.timing.ideal import _direct
+    from course_lib.timing.lines import _direct
 
     a, b = _direct(op, load(system), n, hosts), line(op, "direct", load(system), n, hosts, None)
     assert sum(a.fixed_s) == pytest.approx(sum(b.fixed_s), rel=1e-9, abs=0)
