@@ -121,10 +121,10 @@ def jobs() -> tuple[Job, ...]:
     """
     here, large = fleet(MODEL).between_s, fleet(MODEL).between_s * fleet(MODEL).gpus / 100_000
     return (
-        Job(_("16,384 GPUs, standing still to save"), here, write_s(), 0.0, restart_s()),
-        Job(_("16,384 GPUs, saving in the background"), here, 1.0, write_s(), restart_s()),
-        Job(_("100,000 GPUs, saving in the background"), large, 1.0, write_s(), restart_s()),
-        Job(_("100,000 GPUs, and a restart in 3 min"), large, 1.0, write_s(), 180.0),
+        Job(_("16,384 GPUs, standing still"), here, write_s(), 0.0, restart_s()),
+        Job(_("16,384 GPUs, background"), here, 1.0, write_s(), restart_s()),
+        Job(_("100,000 GPUs, background"), large, 1.0, write_s(), restart_s()),
+        Job(_("100,000 GPUs, restart 3 min"), large, 1.0, write_s(), 180.0),
     )
 
 

@@ -58,7 +58,9 @@ def layer_over_degrees(
     here = degree.index(chosen)
     every = np.concatenate([boxes, racks, compute])
     shown = [e for e in degree if e != rack or chosen == rack]  # 64 and 72 stand too close for two labels
+    said = {2, 8, 64 if chosen != rack else rack, 256}  # the others have a line and no number: pages can be narrow
     xaxis = count_axis(degree[0] / 1.25, degree[-1] * 1.25, _("GPUs that share the experts"), shown)
+    xaxis["ticktext"] = [text if e in said else "" for e, text in zip(shown, xaxis["ticktext"])]
     yaxis = time_axis(float(every.min()) / 1.6, float(every.max()) * 1.9, _("time of a layer (seconds)"))
     texts = [
         _("{n} GPUs: {a} on boxes, {b} in the rack, {c} of it computing").format(
@@ -187,9 +189,7 @@ def exchanges(
         title=title,
         subtitle=subtitle
         or _("crosses and circles: measured; lines: the model; dashed grey: the library's all-to-all of as many bytes"),
-        xaxis=count_axis(
-            float(x.min()) / 1.3, float(x.max()) * 1.3, axis, [int(v) for v in x][:: 1 if x.size < 8 else 2]
-        ),
+        xaxis=_some_said(count_axis(float(x.min()) / 1.3, float(x.max()) * 1.3, axis, [int(v) for v in x])),
         yaxis=yaxis,
         margin={"r": OUTSIDE},
         annotations=end_labels(labels, yaxis, outside=True, top=100),
@@ -203,3 +203,10 @@ def exchanges(
             rows,
         ),
     )
+
+
+def _some_said(axis: dict) -> dict:
+    """Return an axis with a line at each tick and a number at every third: as many as a narrow page has room for."""
+    texts = axis["ticktext"]
+    step = max(1, round(len(texts) / 3))
+    return axis | {"ticktext": [text if (len(texts) - 1 - i) % step == 0 else "" for i, text in enumerate(texts)]}

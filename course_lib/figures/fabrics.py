@@ -173,13 +173,14 @@ def least_times(names: Sequence[str], least_s, measured_s: float, *, what: str =
     truth = line([seen, seen], [-0.75, n - 0.5], role="measured", dash="dot", width=2)
     labels = [
         note(
-            f"{name}: ≥ <b>{_ms(t)}</b>" + (_(", excluded") if bad else ""),
+            f"{name}<br>≥ <b>{_ms(t)}</b>" + (_(", excluded") if bad else ""),
             x=0,
             xref="paper",
             xanchor="left",
             y=float(i),
             yref="y",
-            yshift=19,
+            yshift=26,
+            align="left",
         )
         for i, (name, t, bad) in enumerate(zip(names, least, out))
     ]
@@ -191,7 +192,7 @@ def least_times(names: Sequence[str], least_s, measured_s: float, *, what: str =
             xref="x",
             xanchor="left",
             xshift=6,
-            y=-0.78,
+            y=-0.95,
             yref="y",
         )
     )
@@ -203,8 +204,8 @@ def least_times(names: Sequence[str], least_s, measured_s: float, *, what: str =
         title=title or words.format(t=_ms(seen), k=count, n=n),
         subtitle=_("diamond: the least time at line rate; open: excluded; what lies right of it is possible"),
         xaxis=log_axis(what or _("time"), low, high, say_time),
-        yaxis={"visible": False, "range": [n - 0.4, -1.05], "fixedrange": True, "title": {"text": ""}},
-        height=round(MARGIN["b"] + 84 + 50 * (n + 0.6)),
+        yaxis={"visible": False, "range": [n - 0.4, -1.15], "fixedrange": True, "title": {"text": ""}},
+        height=round(MARGIN["b"] + 84 + 58 * (n + 0.6)),
         margin={"l": 14},
         annotations=labels,
         meta=describe(

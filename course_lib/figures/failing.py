@@ -216,7 +216,7 @@ def over_interval(interval_s, useful, marks: Sequence[tuple[str, float, float]],
         note(f"{n}: {say_time(t)}", role="attention", x=middle, xref="x", y=share, yref="y", yshift=-26 - 21 * i)
         for i, (n, t, _v) in enumerate(marks)
     ]
-    ticks = [t for t in (1, 10, 60, 300, 900, 3600, 4 * 3600, 86400) if x.min() <= t <= x.max()]
+    ticks = [t for t in (1, 10, 60, 600, 3600, 6 * 3600, 86400) if x.min() <= t <= x.max()]
     return base_figure(
         [
             line(x, y, role="model", hover=_("every %{x:.3s}s: %{y:.1%} stays")),
@@ -227,7 +227,7 @@ def over_interval(interval_s, useful, marks: Sequence[tuple[str, float, float]],
             name=name, time=say_time(best_s), share=say_number(100 * share, 3)
         ),
         subtitle=_("left: too much saving; right: too much done again; rings: what the rules choose"),
-        xaxis=log_axis(_("training between two checkpoints (time)"), float(x.min()), float(x.max()), say_time)
+        xaxis=log_axis(_("time between two checkpoints"), float(x.min()), float(x.max()), say_time)
         | {"tickvals": ticks, "ticktext": [say_time(t) for t in ticks]},
         yaxis=linear_axis(_("share of the time that stays"), low, min(1.0, float(y.max()) * 1.06))
         | {"tickformat": ".0%"},
@@ -284,7 +284,7 @@ def over_cluster(gpus, shares: dict, usd, ideal_usd, chosen: int, *, title: str 
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
-    ticks = [g for g in (64, 512, 4096, 16384, 131072) if n.min() <= g <= n.max()]
+    ticks = [g for g in (64, 1024, 16384, 131072) if n.min() <= g <= n.max()]
     ends = float(n.min()), float(n.max())
     across = count_axis(*ends, _("GPUs of one job"), ticks) | {"anchor": "y2"}
     high = float(max(cost[i], np.median(cost), ideal.max())) * 1.6

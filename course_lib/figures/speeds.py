@@ -55,7 +55,7 @@ def speeds(
     at, gap = _widest(xs, ys)
     everything_y, everything_x = np.concatenate(ys), np.concatenate(xs)
     xaxis = count_axis(
-        float(everything_x.min()) / 1.2, float(everything_x.max()) * 1.2, _("tokens per second for one reader")
+        float(everything_x.min()) / 1.2, float(everything_x.max()) * 1.2, _("tokens/s for one reader")
     )
     yaxis = count_axis(
         float(everything_y.min()) / 1.5, float(everything_y.max()) * 1.5, _("tokens per second from each GPU")

@@ -67,7 +67,7 @@ def alarms(
         subtitle=_(
             "each dot: an alarm that rings at this many errors in a reading; crosses: counted in a simulated fleet"
         ),
-        xaxis=log_axis(_("false alarms a day, whole fleet"), least, high, say_number),
+        xaxis=log_axis(_("false alarms a day"), least, high, say_number),
         yaxis=linear_axis(_("share of sick readings found"), 0, 1.05) | {"tickformat": ".0%", "nticks": 6},
         annotations=labels,
         meta=describe(
