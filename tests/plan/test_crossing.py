@@ -62,7 +62,7 @@ def test_cuts_are_priced_by_predict_and_differ_mostly_by_their_counts(tokens):
 
 def test_a_token_waits_for_latency_and_a_long_pass_for_bytes():
     for many, few in zip(cuts("llama3-70b", 8192, 8), cuts("llama3-70b", 1, 8), strict=True):
-        assert few.latency_share > 0.75
+        assert few.latency_share > 0.5
         assert many.latency_share < 0.05
 
 
