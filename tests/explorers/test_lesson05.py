@@ -14,6 +14,8 @@ from course_lib.explorers import lesson05
 from course_lib.explorers.controls import Choice, Slider
 from course_lib.timing.closedform import form
 from course_lib.timing.contest import ROWS, contest, crossover_B
+from course_lib.timing.lines import rings_of
+from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
 from course_lib.timing.wire import busbw_limit_Bps, carried, wire_Bps
 
@@ -153,7 +155,8 @@ def test_numbers_in_the_prose_of_the_lesson():
     def wires_s(system, n, *names):
         return {a: predict("all_reduce", GiB, system, n, algorithm=a, ideal=True).time_s for a in names}
 
-    times = wires_s("dgx1-v100", 8, "ring", "binomial", "halving-doubling", "direct")
+    times = wires_s("dgx1-v100", 8, "binomial", "halving-doubling", "direct")
+    assert len(rings_of(load("dgx1-v100"), 8)) == 6  # "three such walks", "each in both directions"
     laid = predict("all_reduce", GiB, "dgx1-v100", 8, algorithm="ring").time_s
     assert min(times.values()) / laid == pytest.approx(5, abs=0.4)
     rack = wires_s("gb200-nvl72", 72, "ring", "halving-doubling")
