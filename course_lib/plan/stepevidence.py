@@ -88,7 +88,9 @@ def compare(part: str | None = None, column: str = "training") -> Compared:
 def calculon() -> dict[tuple[str, str], float]:
     """Return the seconds that Calculon gives for the plans of Korthikanti et al., by model and recomputing.
 
-    Its a100_80g system and its own plan files, at commit 71f6435; `benchmarks/step_time.py --calculon` runs it again.
+    Not from a clone: its path to the time was typed again in short from its source (llm.py at 0384d1e, system and network at
+    345f893 and 71f6435, a100_80g at 71f6435), for plans with one replica, no offloading and no overlap. The plan of gpt3-175b,
+    selective, was not found and is taken like the other. `benchmarks/step_time.py --calculon` runs a clone.
 
     >>> calculon()["gpt3-175b", "selective"]
     13.64
@@ -304,7 +306,7 @@ def report() -> str:
         for s in (*korthikanti(), *llama3())
     ]
     text += [_table(["what", "published", "model", "error", "remark"], rows), ""]
-    text += ["Calculon on the same plans, its own files and system; it was calibrated on this table.", ""]
+    text += ["Calculon on the same plans: " + " ".join((calculon.__doc__ or "").split("\n\n")[1].split()), ""]
     rows = []
     for s in korthikanti():
         other = calculon()[tuple(s.name.split(", "))]
