@@ -282,6 +282,13 @@ q4 = Question(
             _("You send a copy to every other domain. A token has work only where one of its experts is."),
         ),
         Misconception(
+            "a copy for each expert both times",
+            _copies_with(lambda e, k, d: {"once": k * (1 - 1 / d)}),
+            _(
+                "You send a copy for each expert both times. A domain with two of a token's experts gets one copy of it."
+            ),
+        ),
+        Misconception(
             "as many domains as experts",
             _copies_with(lambda e, k, d: {"once": min(k, d) * (1 - 1 / d)}),
             _("You put each of the token's experts in another domain. Two of them may sit in the same one."),

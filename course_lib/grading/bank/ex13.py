@@ -161,7 +161,7 @@ q2 = Question(
         Misconception(
             "losses added up",
             lambda between_s, interval_s, save_s, restart_s: (
-                (1 - (restart_s + interval_s / 2) / between_s) / (1 + save_s / interval_s)
+                1 - save_s / interval_s - (restart_s + interval_s / 2) / between_s
             ),
             _(
                 "You add the losses up and take them from 1. That holds while they are small, and goes below zero when not."
