@@ -159,7 +159,7 @@ def time_shares(names: Sequence[str], useful, saving, redone, restarting, *, tit
     first, last = float(given["useful"][0]), float(given["useful"][-1])
     labels = [
         note(
-            _("{name}: <b>{share} %</b> stays").format(name=name, share=say_number(100 * float(given["useful"][i]), 3)),
+            _("{name}: <b>{share} %</b>").format(name=name, share=say_number(100 * float(given["useful"][i]), 3)),
             x=0,
             xref="paper",
             xanchor="left",
@@ -175,7 +175,9 @@ def time_shares(names: Sequence[str], useful, saving, redone, restarting, *, tit
         or _("{first} keeps {a} % of its time, {last} {b} %").format(
             first=names[0], a=say_number(100 * first, 2), last=names[-1], b=say_number(100 * last, 2)
         ),
-        subtitle=_("plain: training that stays; hatched: saving; crossed: done again; dotted: restarting"),
+        subtitle=_(
+            "plain, and the number: training that stays; hatched: saving; crossed: done again; dotted: restarting"
+        ),
         xaxis=linear_axis(_("share of the time"), 0, 1.0) | {"tickformat": ".0%", "nticks": 6},
         yaxis={
             "visible": False,
@@ -227,7 +229,7 @@ def over_interval(interval_s, useful, marks: Sequence[tuple[str, float, float]],
             name=name, time=say_time(best_s), share=say_number(100 * share, 3)
         ),
         subtitle=_("left: too much saving; right: too much done again; rings: what the rules choose"),
-        xaxis=log_axis(_("time between two checkpoints"), float(x.min()), float(x.max()), say_time)
+        xaxis=log_axis(_("checkpoint interval"), float(x.min()), float(x.max()), say_time)
         | {"tickvals": ticks, "ticktext": [say_time(t) for t in ticks]},
         yaxis=linear_axis(_("share of the time that stays"), low, min(1.0, float(y.max()) * 1.06))
         | {"tickformat": ".0%"},

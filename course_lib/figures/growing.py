@@ -114,7 +114,7 @@ def readers(
     yaxis = log_axis(
         _("tokens per second from each GPU"), min(map(np.min, y)) / 1.6, max(map(np.max, y)) * 1.6, say_number, 4
     )
-    xaxis = linear_axis(_("tokens per second for each reader"), 0, max(map(np.max, x)) * 1.3)
+    xaxis = linear_axis(_("tokens/s for each reader"), 0, max(map(np.max, x)) * 1.3)
     for i, name in enumerate(names):
         texts = [
             _("{name}, {r} requests: {a} tokens/s for each reader, {b} from each GPU").format(

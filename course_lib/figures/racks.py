@@ -181,7 +181,7 @@ def all_reduces(measured: Sequence[Measured], unmeasured: Range, *, title: str =
         [],
         [
             (
-                _("{n} racks,<br>not measured").format(n=unmeasured.racks),
+                _("{n} racks,<br>unmeasured").format(n=unmeasured.racks),
                 float(unmeasured.busbw_Bps(unmeasured.time_s)[-1]) / 1e9,
                 "network",
             )

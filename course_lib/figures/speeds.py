@@ -54,9 +54,7 @@ def speeds(
         rows += [(name, say_number(float(u), 4), say_number(float(v), 4)) for u, v in zip(x, y, strict=True)]
     at, gap = _widest(xs, ys)
     everything_y, everything_x = np.concatenate(ys), np.concatenate(xs)
-    xaxis = count_axis(
-        float(everything_x.min()) / 1.2, float(everything_x.max()) * 1.2, _("tokens/s for one reader")
-    )
+    xaxis = count_axis(float(everything_x.min()) / 1.2, float(everything_x.max()) * 1.2, _("tokens/s for one reader"))
     yaxis = count_axis(
         float(everything_y.min()) / 1.5, float(everything_y.max()) * 1.5, _("tokens per second from each GPU")
     )

@@ -190,7 +190,11 @@ def scaling(
         data,
         title=title
         or _("{n} GPUs, {rate} tokens per second each").format(n=tensor[-1], rate=say_number(float(measured[0][-1]))),
-        subtitle=_("crosses and circles: measured; lines: the model, fitted to the first point only"),
+        subtitle=_(
+            "crosses, solid: {a}; circles, dotted: {b}; marks: measured, lines: the model, fitted to the first point"
+        ).format(a=names[0], b=names[-1])
+        if len(names) > 1
+        else _("crosses: measured; line: the model, fitted to the first point only"),
         xaxis=xaxis,
         yaxis=yaxis,
         annotations=notes,
