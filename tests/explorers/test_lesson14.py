@@ -77,7 +77,7 @@ def test_the_answers_to_the_explorers_questions_hold():
     bound = {t.measure.name: t.bound for t in lesson.targets().targets}
     assert usd / bound["cost_per_million_tokens"] == pytest.approx(7 / 6, abs=0.02)  # "a sixth more load"
     price_usd = next(i.price.value for i in items() if i.name == "gb200-rack")
-    assert 1 - bound["budget"] / price_usd == pytest.approx(1 / 7, abs=0.02)  # "a seventh of the price"
+    assert 1 - bound["budget"] / price_usd == pytest.approx(1 / 8, abs=0.007)  # "an eighth of the price"
 
 
 def test_the_numbers_of_the_prose_are_those_of_the_models():
