@@ -228,11 +228,20 @@ SOLUTIONS = sorted(path.parent.name for path in (ROOT / "exercises").glob("*/*.i
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_the_solutions_have_all_marks(mark, name):
+def test_solutions_have_all_marks_stubs_none_and_mistakes_what_the_learner_s_check_gives(mark, name):
     path = ROOT / "solutions" / name / f"{name}.ipynb"
     result = mark(path.read_bytes(), "kim", name)
     assert all(row["state"] == "correct" for row in result["questions"]), result["questions"]
     assert result["notes"] == []
+    stub = mark((ROOT / "exercises" / name / f"{name}.ipynb").read_bytes(), "kim", name)
+    assert {(row["state"], row["points"]) for row in stub["questions"]} == {("not attempted", 0.0)}
+    number = name.split("_")[0]
+    if number in ("00", "01", "02"):
+        return  # every mistake of these is compared above
+    codes = next(classes_of_mistakes(number), None)
+    for question, outside, inside in outside_and_in_the_notebook(mark, codes, "kim") if codes else ():
+        assert (outside["state"], outside["points"]) == (inside.state, inside.points), codes[question]
+        assert outside["misconceptions"] == list(inside.misconceptions), codes[question]
 
 
 def a_class(folder, n):
