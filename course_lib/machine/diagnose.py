@@ -321,6 +321,8 @@ def _headline(status, findings, sweeps, saw, readings, notes, damaged) -> str:
         return _("cannot tell: no whole row; {rows}").format(rows=rows)
     if log is not None and notes:
         return _("cannot tell: {what}").format(what=notes[-1])
+    if log is not None and not notes:
+        return _("cannot tell: a log of nccl-tests without a row of results")
     return _("cannot tell from this alone: {note}").format(note=notes[0] if notes else _("nothing to judge"))
 
 

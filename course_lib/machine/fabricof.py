@@ -65,10 +65,41 @@ def groups(near: np.ndarray) -> list[list[int]]:
     return found
 
 
-def _switched(links: np.ndarray, group: list[int]) -> bool:
+def widths(links: np.ndarray, group: list[int]) -> np.ndarray | None:
+    """Return the links of each GPU of a group to a switch, or None where they are joined pair by pair.
+
+    Behind a switch a pair shows as many links as the GPU of the two that has fewer.
+
+    >>> widths(12 * (1 - np.eye(8, dtype=int)), list(range(8)))[:2].tolist()
+    [12, 12]
+    """
     part = links[np.ix_(group, group)]
-    off = part[~np.eye(len(group), dtype=bool)]
-    return len(group) > 1 and bool((off == off[0]).all()) and bool(off[0] * (len(group) - 1) > MOST_LINKS)
+    if len(group) < 2 or not part[~np.eye(len(group), dtype=bool)].all():
+        return None
+    own = part.max(1)
+    same = np.minimum(own[:, None], own[None, :]) * (1 - np.eye(len(group), dtype=int))
+    return own if (same == part).all() and int(part.sum(1).max()) > MOST_LINKS else None
+
+
+def short_pairs(links: np.ndarray) -> list[tuple[int, int]]:
+    """Return the pairs of a full mesh of four or more GPUs with fewer links than all others, if they are few (a quarter at most).
+
+    >>> mesh = 4 * (1 - np.eye(4, dtype=int))
+    >>> mesh[0, 2] = mesh[2, 0] = 3
+    >>> short_pairs(mesh)
+    [(0, 2)]
+    """
+    g = len(links)
+    pairs = [(a, b) for a in range(g) for b in range(a + 1, g)]
+    most = int(links.max(initial=0))
+    low = [(a, b) for a, b in pairs if links[a, b] != most]
+    if g < 4 or not all(links[a, b] for a, b in pairs) or len(low) > len(pairs) / 4:
+        return []
+    return low
+
+
+def _switched(links: np.ndarray, group: list[int]) -> bool:
+    return widths(links, group) is not None
 
 
 def shape_of(links: np.ndarray) -> tuple[str, tuple[int, ...]]:
@@ -166,9 +197,11 @@ def fabric(matrix: TopoMatrix, gpu: str | None = None) -> Fabric:
         if _switched(links, group):
             hub = len(vertices)
             vertices = [*vertices, ("nvswitch", 0)]
-            width = int(links[group[0], group[1]])
-            per_gpu[group] = width
-            cables += [(a, hub, "nvlink", drawn, hop_s("nvlink-switched"), width) for a in group]
+            own = widths(links, group)
+            per_gpu[group] = own
+            cables += [
+                (a, hub, "nvlink", drawn, hop_s("nvlink-switched"), int(n)) for a, n in zip(group, own, strict=True)
+            ]
         else:
             pairs = [(a, b) for a in group for b in group if a < b and links[a, b]]
             cables += [(a, b, "nvlink", drawn, hop_s("nvlink"), int(links[a, b])) for a, b in pairs]

@@ -122,6 +122,16 @@ def judge(
         notes.append(text.format(size=say_bytes(sizes[-1])))
     if best is None:
         notes.append(_("no size of 1 MiB or more: nothing can be said about bandwidth"))
+    link = _link_limit(op, n, place, hosts)
+    if link is not None and shape.peak_Bps > BOUND_SLACK * link:
+        text = _(
+            "{peak} is more than the links of a GPU let through on {name} (at most {link}): are system, ranks and numbers right?"
+        )
+        words = text.format(peak=say_rate(shape.peak_Bps), name=place.name, link=say_rate(link))
+        findings.append(Finding("above-bound", words))
+    elif end is not None and end > TOO_FAST:
+        text = _("{times:.1f} times what is expected on {name}: another machine, or one the prediction is too low for")
+        notes.append(text.format(times=end, name=place.name))
     ring = _ring_ratio(op, sizes, place, n, hosts, shape, large, host_Bps)
     facts_off = any(f.code in ("no GPUDirect RDMA", "multicast failed") for f in facts)
     near_ring = (
@@ -171,7 +181,7 @@ def judge(
     return Sweep(
         op, n, hosts, sizes, shape.time_s, sizes / shape.time_s, shape.busbw_Bps,
         None if expected is None else expected.time_s, None if expected is None else expected.busbw_Bps, ratio,
-        shape.fit, shape.regime, best, shape.peak_Bps, shape.rising, shape.dips, algorithm,
+        None if shape.dips else shape.fit, shape.regime, best, shape.peak_Bps, shape.rising, shape.dips, algorithm,
         None if place is None else place.name, candidates, {b.name: b.busbw_Bps for b in bounds}, wire,
         tuple(arithmetic), status, tuple(findings), causes, tuple(notes),
     )  # fmt: skip
@@ -191,6 +201,17 @@ def _expected(op, sizes, place: System | None, n: int, n_hosts: int | None, host
             text = _("{name} has cards of {own} a host, the machine {given}: no prediction, only bounds.")
             return None, text.format(name=place.name, own=say_rate(own), given=say_rate(host_Bps))
     return made, ""
+
+
+def _link_limit(op: str, n: int, place: System | None, hosts: int | None) -> float | None:
+    """Return the bus bandwidth that no algorithm exceeds inside one domain: every byte enters a GPU through its links.
+
+    A sum in the switch takes each byte once where a ring takes it 2(n−1)/n times, so all-reduce may reach that multiple.
+    """
+    if place is None or n > place.gpus_per_domain or (hosts is not None and hosts > place.hosts_per_domain):
+        return None
+    up = place.scale_up
+    return up.bandwidth_Bps * (float(bus_factor(op, n)) if up.in_network_reduction and op == "all_reduce" else 1.0)
 
 
 def _ring_ratio(op, sizes, place, n, hosts, shape, large, host_Bps) -> float | None:

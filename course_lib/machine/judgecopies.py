@@ -164,7 +164,7 @@ def _odd_device(matrix: Matrix, middle: float) -> tuple[list[int], float] | None
 
 def _slow_pairs(matrix: Matrix, middle: float) -> str:
     found = [
-        f"{a}→{b}"
+        (f"{b}→{a}" if matrix.arrow == "<-" else f"{a}→{b}")
         for i, a in enumerate(matrix.rows)
         for j, b in enumerate(matrix.columns)
         if (a != b or matrix.row_role != matrix.column_role) and matrix.values[i, j] < ODD * middle
@@ -174,7 +174,7 @@ def _slow_pairs(matrix: Matrix, middle: float) -> str:
 
 def bandwidths(found: Bandwidths, link_Bps: float | None, slot_Bps: float | None = None) -> Verdict:
     """Judge nvbandwidth: every matrix with its direction, against the raw rate of the link or slot where it is known."""
-    findings, notes, enough = [], [], False
+    findings, causes, notes, enough = [], [], [], False
     arrows = {"->": "→", "<-": "←", "<->": "↔"}
     for matrix in found.matrices:
         between = matrix.row_role == matrix.column_role == "GPU"
@@ -218,8 +218,16 @@ def bandwidths(found: Bandwidths, link_Bps: float | None, slot_Bps: float | None
             findings.append(
                 Finding("slow-cell", text.format(name=matrix.name, low=values.min(), median=middle, unit=matrix.unit))
             )
+    if found.pattern_failed:
+        text = _("DATA CORRUPTION: {n} tests found copied data that was wrong")
+        findings.insert(0, Finding("wrong-data", text.format(n=found.pattern_failed)))
+        text = _("consistent with a translating IOMMU or access control (ACS), a faulty link, or GPU memory.")
+        test = _(
+            "Run the test alone with a smaller --bufferSize; iommu=pt or off; nvidia-smi nvlink -e and Xid errors."
+        )
+        causes.append(Cause("corruption", text, _("the benchmark compares the pattern that it copied"), test))
     if found.waived:
-        notes.append(_("{n} tests waived (they need more GPUs)").format(n=found.waived))
+        notes.append(_("{n} tests waived (they need more GPUs, or peer access)").format(n=found.waived))
     if found.without:
         notes.append(_("no matrix under: {names}").format(names=", ".join(found.without[:8])))
-    return findings, [], notes, enough
+    return findings, causes, notes, enough

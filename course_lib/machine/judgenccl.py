@@ -45,7 +45,12 @@ def not_joined(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
         because[0],
         _("make clean; make MPI=1 MPI_HOME=…; the list of devices has to show every rank once, rank 0 to n−1."),
     )
-    return [Finding("not-joined", text)], [cause]
+    causes = [cause]
+    if len(log.jobs) == 1 and len(log.jobs[0].devices) == 1 and len(because) == 1:
+        why = _("one table, and its list of devices holds rank 0 only")
+        text_one = _("consistent with a run that was asked for one GPU only: nothing is sent, so bus bandwidth is 0.")
+        causes.insert(0, Cause("one-rank", text_one, why, _("Ask for more GPUs: -g 8, or mpirun -np 8 with -g 1.")))
+    return [Finding("not-joined", text)], causes
 
 
 def _zero_bus(job: Job) -> bool:
@@ -72,6 +77,12 @@ def wrong_data(log: NcclLog) -> tuple[list[Finding], list[Cause], list[str]]:
         elif job.out_of_bounds:
             text = _("DATA CORRUPTION: the footer counts {n} values out of bounds. Speed is withheld.")
             findings.append(Finding("wrong-data", text.format(n=job.out_of_bounds)))
+        marked = [row for row in job.rows if row.out.failed or row.inplace.failed]
+        if marked and not bad and not job.out_of_bounds:
+            text = _("DATA CORRUPTION: an asterisk marks the check at {size} ({bytes} B) as failed. Speed is withheld.")
+            size = marked[0].size_B
+            findings.append(Finding("wrong-data", text.format(size=say_bytes(size), bytes=size)))
+            continue
         worst = max((h.error or 0 for r in job.rows for h in (r.out, r.inplace)), default=0)
         if worst > FINE_ERROR and not bad and not job.out_of_bounds:
             outside = max((r.out.error or 0 for r in job.rows), default=0) > FINE_ERROR
@@ -226,7 +237,7 @@ def sweeps(
         if use is None and len(fits) == 1 and not (several and systems.systems(fits)[0].hosts_per_domain < hosts):
             use = fits[0]
             notes.append(_("system {name}, from what was read").format(name=use))
-        if use is None and several and system is None:
+        if use is None and several and system is None and host_Bps is None:
             notes.append(_("the network cards were not read: give --network RATE (all cards of a host) or --system"))
         near = topo is not None and any(topo.near_nics(i) for i in range(len(topo.gpus)))
         sweep = judge(
@@ -250,7 +261,15 @@ def _about(job: Job, k: int, of: int) -> list[str]:
     if of > 1:
         ranks = job.n_ranks if job.n_ranks else _("an unknown number of")
         text = _("job {k} of {of}: {op}, {ranks} ranks, {rows} rows")
-        notes.append(text.format(k=k, of=of, op=job.op or " / ".join(job.ops), ranks=ranks, rows=len(job.rows)))
+        notes.append(
+            text.format(
+                k=k,
+                of=of,
+                op=job.op or (" / ".join(job.ops) if job.rows else _("no collective named")),
+                ranks=ranks,
+                rows=len(job.rows),
+            )
+        )
     if not job.finished:
         notes.append(_("the log has no footer: the run stopped early, or the end was not pasted"))
     elif job.size_range and job.rows and max(r.size_B for r in job.rows) < job.size_range[1] / 1.01:
@@ -294,14 +313,14 @@ def _headline_numbers(job: Job, sweep: Sweep) -> list[str]:
     low = job.size_range[0] if job.size_range else int(sweep.message_B[0])
     high = job.size_range[1] if job.size_range else int(sweep.message_B[-1])
     text = _(
-        "the footer's average {average} is over all sizes from {low} to {high}, small ones too: it is not the result; the plateau is {best}"
+        "the footer's average {average} is over all sizes from {low} to {high}, small ones too: it is not the result; the large sizes reach {best}"
     )
     notes = [
         text.format(
             average=say_rate(job.average_Bps),
             low=say_bytes(low),
             high=say_bytes(high),
-            best=say_rate(sweep.plateau_Bps),
+            best=say_rate(sweep.peak_Bps if sweep.rising else sweep.plateau_Bps),
         )
     ]
     rates = [h.busbw_Bps for r in job.rows for h in (r.out, r.inplace) if h.busbw_Bps is not None]

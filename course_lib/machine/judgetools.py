@@ -4,7 +4,7 @@ import statistics
 
 from course_lib.base.language import _
 from course_lib.base.units import say_rate
-from course_lib.machine.fabricof import NVLINK_SHARE, Fabric
+from course_lib.machine.fabricof import NVLINK_SHARE, Fabric, short_pairs
 from course_lib.machine.nvlink import NvlinkStatus
 from course_lib.machine.records import Cause, Finding
 from course_lib.machine.topo import TopoMatrix
@@ -33,6 +33,9 @@ def topology(matrix: TopoMatrix, fabric: Fabric | None, others: tuple[TopoMatrix
         test = _("nvidia-smi nvlink -s and -e on that GPU; dmesg | grep -i xid; state of nvidia-fabricmanager.")
         causes.append(Cause("gpu-off-fabric", cause, _("its row shows PCIe words only"), test))
     if fabric is not None:
+        found, why = _fewer_links(matrix, fabric)
+        findings += found
+        causes += why
         notes += _described(matrix, fabric)
     if matrix.missing_rows:
         gpus = [row for row in matrix.missing_rows if row.startswith("GPU")]
@@ -55,6 +58,32 @@ def topology(matrix: TopoMatrix, fabric: Fabric | None, others: tuple[TopoMatrix
             notes.append(_("the text holds {n} matrices that differ; the first is described").format(n=len(others) + 1))
             break
     return findings, causes, notes, matrix.complete and not matrix.asymmetric
+
+
+def _fewer_links(matrix: TopoMatrix, fabric: Fabric) -> tuple[list[Finding], list[Cause]]:
+    """Compare GPUs behind a switch, and pairs of a mesh, with each other: the few with fewer links are a fault."""
+    per, findings = fabric.links_per_gpu, []
+    if fabric.shape == "switch":
+        most = max(per)
+        low = [k for k, n in enumerate(per) if n < most]
+        if low and len(low) <= len(per) / 2:
+            text = _(
+                "{gpu} has {n} NVLinks to the switch, the others {most}: expected loss {lost}/{most} of its bandwidth"
+            )
+            for k in low:
+                words = text.format(gpu=matrix.gpus[k], n=per[k], most=most, lost=most - per[k])
+                findings.append(Finding("fewer-links", words))
+    else:
+        links = matrix.nvlinks
+        for a, b in short_pairs(links):
+            text = _("{a} and {b} are joined by {n} NVLinks, the other pairs by {most}")
+            words = text.format(a=matrix.gpus[a], b=matrix.gpus[b], n=int(links[a, b]), most=int(links.max()))
+            findings.append(Finding("fewer-links", words))
+    if not findings:
+        return [], []
+    cause = _("consistent with links that failed to train or were taken down after errors.")
+    test = _("nvidia-smi nvlink -s and -e on that GPU; dmesg | grep -i xid; reset the GPU; reseat or replace.")
+    return findings, [Cause("link-down", cause, _("GPUs and pairs of one board have equal numbers of links"), test)]
 
 
 def _far(matrix: TopoMatrix) -> list[str]:
@@ -132,10 +161,11 @@ def link_states(status: NvlinkStatus) -> Verdict:
                     "GPU {gpu}: link {links} is inactive, {lost} of {total}: expected loss {lost}/{total} of its NVLink bandwidth"
                 )
             findings.append(Finding("link-down", text.format(gpu=g.gpu, links=listed(down), lost=lost, total=total)))
-    slow = [g.gpu for g in status.gpus for _k, rate in g.links if rate and rate < 0.9 * statistics.median(rates)]
+    usual_Bps = statistics.median_high(rates)  # one that was printed, never a mean of two
+    slow = [g.gpu for g in status.gpus for _k, rate in g.links if rate and rate < 0.9 * usual_Bps]
     if slow:
         text = _("links slower than the median of {median}: on GPU {gpus}")
-        words = text.format(median=say_rate(statistics.median(rates)), gpus=listed(sorted(set(slow))))
+        words = text.format(median=say_rate(usual_Bps), gpus=listed(sorted(set(slow))))
         findings.append(Finding("link-slow", words))
     if same_hole:
         text = _(
@@ -147,7 +177,7 @@ def link_states(status: NvlinkStatus) -> Verdict:
             _("only one GPU was pasted: compare with the others of the host (nvidia-smi nvlink -s without -i)")
         )
     text = _("{n} of {total} links active, {rate} each as printed, one direction")
-    notes.append(text.format(n=sum(up), total=sum(counts), rate=say_rate(statistics.median(rates))))
+    notes.append(text.format(n=sum(up), total=sum(counts), rate=say_rate(usual_Bps)))
     if findings:
         cause = _(
             "consistent with a link that failed to train or was taken down after errors; a ring slows to that GPU's bandwidth."

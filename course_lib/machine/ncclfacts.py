@@ -128,7 +128,7 @@ class FactReader:
                 seen.add(int(ranks.group(1)))
         if "nnodes" in small and (nodes := _NNODES.search(text)):
             self.note("nodes", number, nodes.group(1))
-        is_log = "nccl" in small or "rccl" in small
+        is_log = "NCCL" in text or "RCCL" in text  # in capitals: hosts and pods are called nccl-test-… too
         self.dull = is_log and before == self.total and not any(word in small for word in _NEVER_DULL)
         return is_log
 

@@ -29,6 +29,7 @@ class Half:
     busbw_Bps: float | None
     wrong: int | None
     error: float | None
+    failed: bool = False  # an asterisk behind the check: beyond the benchmark's own limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,11 @@ def parse(start: re.Match, rest: str, number: int, columns: Columns) -> "tuple[R
     words, values, redop, cut_short = rest.split(), [], None, False
     if words and words[0].lower() in REDOPS:
         redop, words = words[0].lower(), words[1:]
+    starred = set()
     for word in words:
+        if word.endswith("*") and len(word) > 1:
+            word = word[:-1]
+            starred.add(len(values))
         if _NUMBER.fullmatch(word) or word.lower() in _EMPTY:
             values.append(_value(word))
         else:
@@ -146,7 +151,9 @@ def parse(start: re.Match, rest: str, number: int, columns: Columns) -> "tuple[R
         error = columns.error
         if error is None:
             error = any(v[0] is not None and v[0] != int(v[0]) for v in (first[3], *(second[3:4])))
-        halves = [_half(g, error) for g in (first, second if second else [(None, 0.0)] * 4)]
+        marks = [3 + root in starred, 7 + root in starred]
+        groups = (first, second if second else [(None, 0.0)] * 4)
+        halves = [_half(g, error, mark) for g, mark in zip(groups, marks, strict=True)]
         return Row(number, size, count, kind, redop, int(values[0][0]) if root else None, *halves), ""
     if len(values) < want:
         said = _("row cut after {n} of {want} numbers ({size} B)")
@@ -163,7 +170,7 @@ def _readings(columns: Columns, n: int, want: int) -> list[bool]:
     return [True] if columns.root and n > want else [False, True] if columns.root else [False]
 
 
-def _half(group: list[tuple[float | None, float]], error: bool) -> Half:
+def _half(group: list[tuple[float | None, float]], error: bool, failed: bool) -> Half:
     time, algbw, busbw, check = (group[k][0] for k in range(4))
     rate = lambda v: None if v is None else v * 1e9  # noqa: E731
     return Half(
@@ -172,4 +179,5 @@ def _half(group: list[tuple[float | None, float]], error: bool) -> Half:
         rate(busbw),
         None if error else _whole(group[3]),
         check if error else None,
+        failed,
     )

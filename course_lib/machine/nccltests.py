@@ -94,6 +94,7 @@ _NAME = re.compile(r"Collective test starting:\s*(\w+?)_perf|(?:^|[\s/])(\w+?)_p
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+)")
 _BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)?")
 _UNITS = re.compile(r"\(([munµ]?s)\)|\(([KMGT]i?[Bb](?:it)?/s)\)")
+ROW = re.compile(r"\s*\d{1,19}\s+\d{1,19}\s+[a-z]\w*\s")
 _GATE = re.compile(r"#|\d\s+[a-z]|_perf|Bytes|Rank |bandwidth|Collective")
 
 
@@ -123,7 +124,7 @@ class NcclReader:
         self.damage = Damages()
         self.open: dict[str, _Open] = {}
         self.closed: list[_Open] = []
-        self.n_rows = self.lost_jobs = 0
+        self.n_rows = self.lost_jobs = self.wrong_late = 0
         self.hosts: dict[str, int] = {}
         self.seen_header = False
 
@@ -137,7 +138,8 @@ class NcclReader:
     def _next(self, line: Line) -> _Open:
         old = self.open.pop(line.tag, None)
         if old and old.used():
-            if len(self.closed) < MOST_JOBS:
+            wrong = bool(old.bounds) or any(r.out.wrong or r.inplace.wrong or r.out.failed for r in old.rows)
+            if len(self.closed) < (2 * MOST_JOBS if wrong else MOST_JOBS):
                 self.closed.append(old)
             else:
                 self.lost_jobs += 1
@@ -156,6 +158,9 @@ class NcclReader:
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
+        if "NCCL" not in text and "  " in text and ROW.match(text):
+            self._rows(line)
+            return
         is_log = self.facts.feed(text, line.number)
         if ("  " in text or "\t" in text or not is_log) and TYPE.search(text):
             self._rows(line)
@@ -226,7 +231,9 @@ class NcclReader:
                 self.damage.add(line.number, why)
             else:
                 self.n_rows += 1
-                if self.n_rows <= MOST_ROWS:
+                wrong = bool(row.out.wrong or row.inplace.wrong or row.out.failed or row.inplace.failed)
+                self.wrong_late += wrong and self.n_rows > MOST_ROWS
+                if self.n_rows <= MOST_ROWS or (wrong and self.wrong_late <= MOST_JOBS):
                     job.rows.append(row)
 
     def done(self) -> NcclLog | None:
@@ -241,6 +248,8 @@ class NcclReader:
         if self.n_rows > MOST_ROWS:
             text = _("{n} rows after the first {most} were counted, not kept")
             unknown.append(text.format(n=self.n_rows - MOST_ROWS, most=MOST_ROWS))
+        if self.lost_jobs:
+            unknown.append(_("{n} jobs after the first {most} were not kept").format(n=self.lost_jobs, most=MOST_JOBS))
         jobs = tuple(self._job_record(job, facts) for job in made)
         return NcclLog(jobs, facts, tuple(self.damage.kept), self.damage.count, self.n_rows, tuple(unknown))
 

@@ -45,23 +45,24 @@ class NvlinkReader:
         self.damage = Damages()
         self.gpus: dict[int, tuple[str | None, dict[int, float | None]]] = {}
         self.now: int | None = None
+        self.again = False  # inside a GPU that was listed before
         self.capabilities = False
 
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
+        if "Link " in text and self.again:
+            return
         if "Link " in text and (found := _LINK.search(text)):
             self._link(int(found.group(1)), found.group(2) or "", line.number)
         elif "GPU " in text and (found := _GPU.search(text)):
             number = int(found.group(1))
             if number < 256:
-                self.now = number
+                self.now, self.again = number, False
                 if number in self.gpus:
                     if self.gpus[number][1]:
-                        self.damage.add(
-                            line.number, _("GPU {gpu} is listed twice; the first is used").format(gpu=number)
-                        )
-                        self.now = None
+                        self.damage.say(line.number, _("GPU {gpu} is listed twice; the first is used"), gpu=number)
+                        self.now, self.again = None, True
                 else:
                     self.gpus[number] = (known_gpu(found.group(2)), {})
         elif self.now is not None and "ctive" in text and _ALL_DOWN.search(text):

@@ -38,6 +38,7 @@ _TITLES = (
         lambda m: f"latency {m.group(1).lower()}" + (" reads" if "eads" in (m.group(2) or "") else ""),
     ),
 )
+MOST_TITLES = 512  # of one text; later sections are not read
 _DEVICE = re.compile(r"Device:?\s*(\d{1,3}),\s*(.{1,80}?),\s*pciBusID", re.IGNORECASE)
 _ACCESS = re.compile(r"Device=(\d{1,3})\s+(CAN|CANNOT)\s+Access Peer\s+Device=(\d{1,3})", re.IGNORECASE)
 
@@ -73,6 +74,8 @@ class PeerReader:
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
+        if len(self.titles) > MOST_TITLES:
+            return
         if "P2P" in text:
             for pattern, name_of in _TITLES:
                 found = pattern.search(text)

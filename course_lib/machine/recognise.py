@@ -80,6 +80,38 @@ def _others() -> tuple[tuple[re.Pattern, str, str], ...]:
             _("Run `nvidia-smi topo -m` without further options and paste its matrix."),
         ),
         (
+            r"NVIDIA-SMI has failed|Failed to (?:initialize NVML|get topology)|No devices were found",
+            _("an error message of nvidia-smi"),
+            _("nvidia-smi did not reach a GPU: run it on the host, with the driver loaded, and paste its matrix."),
+        ),
+        (
+            r"\[CUDA Bandwidth Test\]|bandwidthTest\b|Transfer Size \(Bytes\)",
+            _("a run of CUDA's bandwidthTest"),
+            _("Paste a run of nvbandwidth, which took its place, or of p2pBandwidthLatencyTest."),
+        ),
+        (
+            r"NVSMI LOG|GPU Link Info",
+            _("a listing of `nvidia-smi -q`"),
+            _("Run `nvidia-smi topo -m` and `nvidia-smi nvlink -s` and paste what they print."),
+        ),
+        (
+            r"Link \d+: [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:",
+            _("the bus addresses behind the links (`nvidia-smi nvlink -p`)"),
+            links,
+        ),
+        (
+            r"\bNVRM: Xid\b",
+            _("error lines of the NVIDIA driver (Xid) from the kernel's log"),
+            _(
+                "Xid 74 is an NVLink error, Xid 79 a GPU off the bus. Paste `nvidia-smi nvlink -s` and `nvidia-smi topo -m` as well."
+            ),
+        ),
+        (
+            r"GPU \d{1,3}: .{1,80}\(UUID: ",
+            _("a list of GPUs without links (`nvidia-smi -L`, or GPUs that have no NVLink)"),
+            _("Run `nvidia-smi topo -m` and paste its matrix."),
+        ),
+        (
             r"P2P is supported: (?:true|false)|Access to system memory supported",
             _("link capabilities (`nvidia-smi nvlink -c`)"),
             links,
@@ -129,7 +161,8 @@ def _others() -> tuple[tuple[re.Pattern, str, str], ...]:
 
 
 _OTHER_GATE = re.compile(
-    r"Link \d+: [RCTD]|ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb"
+    r"Link \d+: [RCTD0-9]|\(UUID: |Failed to|No devices|Bandwidth Test|bandwidthTest|Transfer Size|NVSMI|GPU Link|Xid"
+    r"|ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb"
     r"|supported|NVIDIA-SMI|Fan |#bytes|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
 )
 _HTML = re.compile(r"<(?:!doctype html|html|head|body|script|meta|div|title)\b", re.IGNORECASE)
@@ -248,7 +281,7 @@ def _reading(name: str, readers: _All, n: int) -> Reading:
         kinds.append("topology matrix")
     if log is not None and (log.jobs or log.n_damaged or log.facts or readers.nccl.seen_header):
         kinds.append("nccl-tests" if log.jobs or log.n_damaged or readers.nccl.seen_header else "log")
-    if bands is not None and (bands.matrices or bands.sums or bands.waived or bands.damaged):
+    if bands is not None and (bands.matrices or bands.sums or bands.waived or bands.damaged or bands.pattern_failed):
         kinds.append("nvbandwidth")
     if peer is not None:
         kinds.append("p2pBandwidthLatencyTest")

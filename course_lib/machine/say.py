@@ -54,10 +54,14 @@ def sweep_line(sweep: Sweep) -> str:
         text = _("no single bandwidth: it collapses at {sizes}; peak {peak}")
         sizes = ", ".join(say_bytes(sweep.message_B[k]) for k in sweep.dips[:6])
         return head + text.format(sizes=sizes, peak=say_rate(sweep.peak_Bps))
-    end = _("plateau, still rising") if sweep.rising else _("plateau")
-    text = head + _("bus bandwidth {best} ({word}), peak {peak}").format(
-        best=say_rate(sweep.plateau_Bps), word=end, peak=say_rate(sweep.peak_Bps)
-    )
+    if sweep.rising:
+        text = head + _("bus bandwidth {peak} at {size}, still rising").format(
+            peak=say_rate(sweep.peak_Bps), size=say_bytes(sweep.message_B[int(np.argmax(sweep.busbw_Bps))])
+        )
+    else:
+        text = head + _("bus bandwidth {best} (plateau), peak {peak}").format(
+            best=say_rate(sweep.plateau_Bps), peak=say_rate(sweep.peak_Bps)
+        )
     if sweep.ratio is not None:
         share = share_at_the_end(sweep)
         if share is not None:
@@ -110,6 +114,9 @@ def _table(sweep: Sweep) -> list[str]:
         lines.append(
             row + f"  {word(sweep.regime[k]) if sweep.regime[k] else '–'}" + (_("  ← dip") if k in sweep.dips else "")
         )
+    if len(chosen) < len(sweep.message_B):
+        text = _("  {n} of {all} sizes; all of them with --json")
+        lines.append(text.format(n=len(chosen), all=len(sweep.message_B)))
     if sweep.fit is not None:
         text = _("  fitted: α = {alpha}, β = {beta} (algorithm bandwidth), half of it at {half}")
         lines.append(

@@ -48,6 +48,10 @@ class Damages:
         self.kept: list[Damage] = []
         self.count = 0
 
+    def say(self, line: int | None, reason: str, **values) -> None:
+        """Note one damage whose sentence takes values; beyond the first hundred it is only counted."""
+        self.add(line, reason.format(**values) if len(self.kept) < MOST_DAMAGES else "")
+
     def add(self, line: int | None, reason: str) -> None:
         """Note one damage."""
         self.count += 1

@@ -20,6 +20,7 @@ from course_lib.machine.topocells import (
 )
 
 MOST_DEVICES = 256
+MOST_MATRICES = 64  # of one text; later ones are not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class TopoReader:
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
+        if len(self.found) >= MOST_MATRICES:
+            return
         if "GPU" not in text and "NIC" not in text and ((self.header is None and not self.rows) or not text.strip()):
             return
         if len(text) > 16384:
