@@ -166,6 +166,12 @@ def judge(
             )
         )
         status = FINDING
+    if status == CANNOT_TELL and hosts is not None and hosts > 1 and best is not None and not bounds:
+        met = {f.code for f in facts}
+        if "via sockets" in met and "via InfiniBand" not in met:
+            text = _("the log says that the hosts exchange data over TCP sockets, and {op} reaches {best}")
+            findings.append(Finding("over-sockets", text.format(op=op, best=say_rate(best))))
+            status = FINDING
     if place is None and not candidates and best is not None and hosts in (None, 1):
         like = _alike(op, n, shape, large)
         if like:

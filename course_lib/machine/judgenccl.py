@@ -313,7 +313,8 @@ def _headline_numbers(job: Job, sweep: Sweep) -> list[str]:
     low = job.size_range[0] if job.size_range else int(sweep.message_B[0])
     high = job.size_range[1] if job.size_range else int(sweep.message_B[-1])
     text = _(
-        "the footer's average {average} is over all sizes from {low} to {high}, small ones too: it is not the result; the large sizes reach {best}"
+        "the footer's average {average} is over all sizes from {low} to {high}, small ones too: it is not the result; "
+        "the large sizes reach {best}"
     )
     notes = [
         text.format(

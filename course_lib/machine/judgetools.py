@@ -99,13 +99,20 @@ def _described(matrix: TopoMatrix, fabric: Fabric) -> list[str]:
     texts = {
         "switch": _("{g} GPUs behind a switch: {k} NVLinks from each, all-to-all"),
         "mesh": _("{g} GPUs joined pair by pair, {k} NVLinks a pair, no switch"),
+        "every pair": _("{g} GPUs joined pair by pair, up to {k} NVLinks a pair, no switch"),
+        "some": _("two of {g} GPUs joined by {k} NVLinks; the others meet over PCIe and the CPU"),
         "partial mesh": _("{g} GPUs in a partial mesh of up to {k} NVLinks a pair: not all-to-all"),
         "islands": _("{g} GPUs in separate NVLink islands of up to {k} links a pair"),
         "pair": _("two GPUs joined by {k} NVLinks"),
         "pcie": _("{g} GPUs without NVLink: they meet over PCIe and the CPU"),
         "single": _("one GPU: no links to other GPUs"),
     }
-    notes = [texts[fabric.shape].format(g=g, k=most)]
+    shape = fabric.shape
+    if shape == "pair" and g > 2:
+        shape = "some"
+    elif shape == "partial mesh" and int((links > 0).sum()) == g * (g - 1):
+        shape = "every pair"
+    notes = [texts[shape].format(g=g, k=most)]
     if fabric.link_Bps and fabric.shape in ("switch", "mesh", "pair", "partial mesh"):
         per = max(fabric.links_per_gpu)
         text = _("{k} links a GPU × {link} = {raw}, one direction; about {net} after packets")

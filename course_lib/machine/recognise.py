@@ -1,5 +1,6 @@
 """Recognise: one pass over a text that says what it is and reads everything it holds."""
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -168,6 +169,21 @@ _OTHER_GATE = re.compile(
 _HTML = re.compile(r"<(?:!doctype html|html|head|body|script|meta|div|title)\b", re.IGNORECASE)
 
 
+# Logs of containers: one JSON object a line, the line itself under one of these keys.
+_WRAPPED = re.compile(r'\ufeff?\s*\{\s*"(?:log|message|msg|stream|time|ts|timestamp)"\s*:.*\}\s*$')
+
+
+def _unwrapped(raw: str) -> str:
+    try:
+        entry = json.loads(raw)
+    except (ValueError, RecursionError):
+        return ""
+    said = (
+        next((entry[key] for key in ("log", "message", "msg") if key in entry), "") if isinstance(entry, dict) else ""
+    )
+    return said.rstrip("\n") if isinstance(said, str) else ""
+
+
 _DIGITS = str.maketrans("123456789", "0" * 9)
 
 
@@ -207,12 +223,15 @@ def read(source, name: str = "") -> Reading:
     """
     readers, n, growing, last = _All(), 0, True, -1
     text, html, started = [], False, False
-    json_size, dull = 0, set()
+    json_size, dull, wrapped = 0, set(), False
     try:
         for n, raw, goes_on in raw_lines(source):
             if not started and raw.strip("\ufeff \t\r\n"):
                 started = True
-                if raw.lstrip("\ufeff \t").startswith(("{", "[\n", "[{")):
+                wrapped = bool(_WRAPPED.match(raw))
+                if wrapped:
+                    pass
+                elif raw.lstrip("\ufeff \t").startswith(("{", "[\n", "[{")):
                     text = [raw]
                 elif _HTML.match(raw.lstrip("\ufeff \t")) or raw.lstrip("\ufeff \t").lower().startswith("<?xml"):
                     html = True
@@ -228,6 +247,8 @@ def read(source, name: str = "") -> Reading:
                 continue
             if goes_on:
                 continue
+            if wrapped:
+                raw = _unwrapped(raw)
             shape = raw.translate(_DIGITS) if "NCCL" in raw else ""
             if shape in dull:  # a debug line that differs from an idle one in its digits only
                 continue

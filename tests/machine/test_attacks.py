@@ -149,10 +149,8 @@ def test_names_of_tests_are_repeated_only_where_all_their_words_are_known():
 
 def test_one_rank_that_was_asked_for_is_told_from_ranks_that_did_not_join():
     text = HEAD.format(devices=devices(1, "NVIDIA A10G"))
-    text += "".join(
-        f"{2**p:12d} {2**p // 4:12d} float sum -1 {2**p / 3e5:.2f} 300.00 0.00 0 0.50 {2**p / 500:.2f} 0.00 0\n"
-        for p in range(24, 29)
-    )
+    for size in (2**24, 2**26, 2**28):
+        text += f"{size:12d} {size // 4:12d} float sum -1 {size / 3e5:.2f} 300.00 0.00 0 0.50 {size / 500:.2f} 0.00 0\n"
     report = diagnose(text)
     assert report.exit_status == 1
     assert [c.code for c in report.causes] == ["one-rank", "not-joined"]
@@ -192,3 +190,27 @@ def test_wrong_data_behind_twenty_thousand_rows_is_seen():
     report = diagnose(HEAD.format(devices=devices(8, "NVIDIA A100-SXM4-80GB")) + good * 20_050 + bad)
     assert report.findings[0].code == "wrong-data"
     assert not report.sweeps
+
+
+@pytest.mark.parametrize("keys", [("log", "stream"), ("time", "message"), ("msg", "level")])
+def test_a_container_log_of_json_lines_is_unwrapped_and_its_other_fields_dropped(keys):
+    entry = lambda line: {key: line + "\n" if key in ("log", "message", "msg") else "hunter2" for key in keys}  # noqa: E731
+    report = diagnose("".join(json.dumps(entry(line)) + "\n" for line in log(228).splitlines()))
+    assert (report.exit_status, report.sweeps[0].system, len(report.sweeps[0].message_B)) == (0, "dgx-a100", 11)
+    assert "hunter2" not in json.dumps(as_json(report)) + repr(report.readings)
+
+
+def test_sockets_between_hosts_are_a_finding_where_nothing_else_judges():
+    said = "box-0:70:99 [0] NCCL INFO Using network Socket\n"
+    report = diagnose(said + log(2.1, n=16))
+    assert report.exit_status == 1
+    assert report.findings[0].code == "over-sockets"
+    assert diagnose(said + log(2.1, n=16), host_Bps=2.5e9).exit_status == 0
+
+
+def test_shapes_are_told_as_they_are():
+    some = [[0, 4, 0], [4, 0, 0], [0, 0, 0]]
+    text = matrix(np.array(some)).replace("NV0", "SYS")
+    assert diagnose(text).notes[0].startswith("two of 3 GPUs")
+    every = np.array([[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]])
+    assert "joined pair by pair, up to 2" in diagnose(matrix(every)).notes[0]
