@@ -23,7 +23,7 @@ from course_lib.figures.degrees import HATCH, bars, same_length
 from course_lib.figures.marks import points
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
-ROW = 46
+ROW = 61
 LEFT, RIGHT = 0.2, 5.0  # of a target: what lies further out ends there
 
 
@@ -50,7 +50,7 @@ def gates(
         title: the sentence over the figure.
         below: the line under it; "" for how to read it.
 
-    >>> gates(["cost", "goodput"], [0.9, 1.4], ["met", "missed"], ["9 of 10", "7 of 10"], title="One gate stops it").data[0].x.tolist()
+    >>> gates(["cost", "goodput"], [0.9, 1.4], ["met", "missed"], ["9 of 10", "7 of 10"], title="1 of 2 gates stops it").data[0].x.tolist()
     [-0.09999999999999998, 0.3999999999999999]
     """
     n = len(names)
@@ -74,14 +74,15 @@ def gates(
     ends["marker"]["symbol"] = ["circle" if ok else "x" for ok in met]
     labels = [
         note(
-            f"{name}  {text}  <b>{_(state)}</b>",
+            f"{name}<br>{text}  <b>{_(state)}</b>",
             role="" if ok else "attention",
             x=0,
             xref="paper",
             xanchor="left",
             y=float(i),
             yref="y",
-            yshift=18,
+            yshift=27,
+            align="left",
         )
         for i, (name, text, state, ok) in enumerate(zip(names, said, states, met, strict=True))
     ]
@@ -113,7 +114,7 @@ def shelf(
 
     `usd` is USD a million tokens, `stopped` the reason in words or "" where every gate is met.
 
-    >>> shelf(["old box", "new rack"], [0.8, 1.2], [2024, 2026], ["", "cost"], title="The old one").data[0].x.tolist()
+    >>> shelf(["old box", "new rack"], [0.8, 1.2], [2024, 2026], ["", "cost"], title="The old one costs 0.8").data[0].x.tolist()
     [0.8, 1.2]
     """
     cost = np.asarray(finite("usd", usd, above=0, unit="USD"), float)
@@ -132,14 +133,15 @@ def shelf(
     }
     labels = [
         note(
-            f"{name} ({year})  <b>{say_number(float(c), 3)} USD</b>  " + (why or _("every gate is met")),
+            f"{name} ({year})<br><b>{say_number(float(c), 3)} USD</b>  " + (why or _("every gate is met")),
             role="" if why else "model",
             x=0,
             xref="paper",
             xanchor="left",
             y=float(i),
             yref="y",
-            yshift=18,
+            yshift=27,
+            align="left",
         )
         for i, (name, year, c, why) in enumerate(zip(names, years, cost, stopped, strict=True))
     ]
@@ -171,7 +173,7 @@ def over_demand(
 
     `tokens_per_s` (m,) at the busy hour, `usd` maps parts to (m,) USD a million, NaN where no design delivers; `roles` colours them.
 
-    >>> fig = over_demand([1e4, 1e5], {"box": [2, 1.0], "rack": [8, 0.8]}, {"box": "nvlink", "rack": "network"}, title="They cross")
+    >>> fig = over_demand([1e4, 1e5], {"box": [2, 1.0], "rack": [8, 0.8]}, {"box": "nvlink", "rack": "network"}, title="They cross at 63,000")
     >>> len(fig.data)
     2
     """
@@ -189,18 +191,15 @@ def over_demand(
     ]
     ends = [(name, float(v[np.isfinite(v)][-1]), roles[name]) for name, v in lines.items()]
     table = [(say_number(float(t)), *(say_number(float(v[i]), 3) for v in lines.values())) for i, t in enumerate(x)]
+    ticks = [t for t in (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000) if x.min() <= t <= x.max()]
     return base_figure(
         data,
         title=title,
         subtitle=_("each step of a line is one more box or rack; below is better"),
-        xaxis=count_axis(
-            float(x.min()),
-            float(x.max()),
-            _("tokens a second at the busy hour"),
-            [t for t in (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000) if x.min() <= t <= x.max()],
-        ),
+        xaxis=count_axis(float(x.min()), float(x.max()), _("tokens/s at the busy hour"), ticks)
+        | {"ticktext": [say_number(t) if t in (20_000, 200_000) else "" for t in ticks]},  # pages can be narrow
         yaxis=axis,
-        margin={"r": 150},
+        margin={"r": 70},
         annotations=end_labels(ends, axis, outside=True),
         meta=describe(
             title + ". " + "; ".join(f"{name}: {say_number(v, 3)} USD" for name, v, _role in ends) + ".",
