@@ -1,4 +1,4 @@
-"""Bundles: the uplinks of a switch that spread traffic evenly fill alike, so many transfers of a cluster are priced as few numbers.
+"""Bundles: links that fill alike are one, so that many transfers of a cluster are priced as few numbers.
 
 With adaptive routing every uplink of a leaf carries the same, and so does every cable between the spines and cores of a pod.
 A bundle is such a set of links, or one link by itself. The ways of transfers over bundles are found by arithmetic, a few

@@ -27,7 +27,7 @@ def residuals_by_system(found: Sequence[Residuals], *, title: str = "", subtitle
 
     >>> from course_lib.timing.evidence import residuals
     >>> fig = residuals_by_system([x for x in residuals("training") if x.part == "judging"])
-    >>> len(fig.data), fig.layout.title.text.startswith("Half of all predictions are within 13")
+    >>> len(fig.data), fig.layout.title.text.startswith("Half of all predictions are within 1")
     (5, True)
     """
     if not found:
