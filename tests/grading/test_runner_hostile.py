@@ -1,5 +1,6 @@
 """Hand-ins that attack, in the sandbox: no cheat earns a mark, no honest question loses one, and it always ends."""
 
+import contextlib
 import csv
 import json
 import os
@@ -223,6 +224,50 @@ def test_near_misses_fall_on_the_same_side_outside_and_in_the_notebook(mark):
             assert (outside["state"], outside["points"]) == (inside.state, inside.points), text
 
 
+BENT = """
+def _bent(value, k):
+    if isinstance(value, dict):
+        return {key: _bent(one, k) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_bent(one, k) for one in value)
+    real = isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f")
+    return value * k if real else value
+"""
+
+
+def bent(made):
+    """Return a solution whose answers are off by half, or by so little that it does not matter; driven programs stay."""
+    for cell in made["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id", "").removesuffix("-answer").replace("-", ".")
+        if cell["cell_type"] != "code" or not name or cell["metadata"]["nbgrader"]["grade"]:
+            continue
+        question = bank.question(name)
+        factor = 1.5 if name[-1] in "13579" else 1 + 2e-4
+        answer, source = question.answer, "".join(cell["source"]) + BENT
+        if question.kind == "value":
+            source += f"{answer} = _bent({answer}, {factor})"
+        elif question.driver is None:
+            source += (
+                f"_right_{answer} = {answer}\ndef {answer}(*a, **k): return _bent(_right_{answer}(*a, **k), {factor})"
+            )
+        cell["source"] = source
+    return made
+
+
+def in_the_notebook(made):
+    """Return the verdicts of the learner's own check at each graded cell."""
+    space, found = {}, {}
+    for cell in made["cells"]:
+        meta = cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] == "code" and meta.get("grade"):
+            name = meta["grade_id"].replace("-", ".")
+            found[name] = notebook.ask(bank.question(name), space, "")
+        elif cell["cell_type"] == "code":
+            with contextlib.suppress(Exception):  # "Run All" goes on to the next cell, too, when a grader runs it
+                exec("".join(cell["source"]), space)
+    return found
+
+
 ROOT = Path(marks.__file__).resolve().parents[2]
 SOLUTIONS = sorted(path.parent.name for path in (ROOT / "exercises").glob("*/*.ipynb"))
 
@@ -235,13 +280,12 @@ def test_solutions_have_all_marks_stubs_none_and_mistakes_what_the_learner_s_che
     assert result["notes"] == []
     stub = mark((ROOT / "exercises" / name / f"{name}.ipynb").read_bytes(), "kim", name)
     assert {(row["state"], row["points"]) for row in stub["questions"]} == {("not attempted", 0.0)}
-    number = name.split("_")[0]
-    if number in ("00", "01", "02"):
-        return  # every mistake of these is compared above
-    codes = next(classes_of_mistakes(number), None)
-    for question, outside, inside in outside_and_in_the_notebook(mark, codes, "kim") if codes else ():
-        assert (outside["state"], outside["points"]) == (inside.state, inside.points), codes[question]
-        assert outside["misconceptions"] == list(inside.misconceptions), codes[question]
+    made = bent(json.loads(path.read_text(encoding="utf-8")))
+    inside, outside = in_the_notebook(made), mark(made, "", name)
+    for row in outside["questions"]:
+        verdict = inside[row["question"]]
+        assert (row["state"], row["points"]) == (verdict.state, verdict.points), (row, verdict)
+        assert row["misconceptions"] == list(verdict.misconceptions), (row, verdict)
 
 
 def a_class(folder, n):
