@@ -20,7 +20,8 @@ from course_lib.timing.stepped import stepped
 from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
 
-LARGE = ("ring", "tree", "hierarchical-ring", "hierarchical-tree", "hierarchical-in-network+ring", "hierarchical-sharp")
+LARGE = ("ring", "tree", "binomial", "halving-doubling", "sharp", "hierarchical-ring", "hierarchical-tree", "hierarchical-sharp")
+LARGE += ("hierarchical-halving-doubling", "hierarchical-in-network+ring", "hierarchical-in-network+tree")
 ONE = """
 import resource, time
 from course_lib.comm.registry import build
