@@ -18,6 +18,7 @@ from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _, chosen_language
+from course_lib.base.places import course_root
 from course_lib.grading import library, memorygroup
 from course_lib.grading.outside import Kernel
 
@@ -79,6 +80,15 @@ def _system() -> list[str]:
         elif path.is_dir():
             words += ["--ro-bind", name, name]
     return words
+
+
+def _hidden(shown: Sequence[str]) -> list[str]:
+    """Return bubblewrap's options that cover the course, with its solutions and marks, where it lies below what is shown."""
+    installed = library.PACKAGE.parent
+    places = (course_root(), installed if (installed / "solutions").is_dir() else None)
+    covered = dict.fromkeys(str(place.resolve()) for place in places if place)
+    inside = [one for one in covered if any(Path(one) != Path(s) and Path(one).is_relative_to(s) for s in shown)]
+    return [word for one in inside for word in ("--tmpfs", one)]
 
 
 def _packages() -> list[str]:
@@ -198,6 +208,7 @@ class Sandbox:
             for place in seen:
                 if (Path(path) / "course_lib").is_dir():  # an installed course would bring its questions along
                     words += ["--tmpfs", f"{place}/course_lib"]
+        words += _hidden(["/usr", *(["/bin", "/lib"] if not Path("/bin").is_symlink() else []), sys.base_prefix])
         words += ["--ro-bind", str(folder / "course"), "/course", "--dir", HOME, "--perms", "1777", "--tmpfs", "/tmp"]
         return [*words, "--chdir", "/", "--"]
 

@@ -7,12 +7,13 @@ import json
 import os
 import zipfile
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
+import numpy as np
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.grading import intake, late, library, numbers, repair, report
+from course_lib.grading import answers, intake, late, library, numbers, repair, report, sandbox, wire
 from course_lib.grading.ledger import Ledger
 from course_lib.grading.rivals import rank, winners
 from tests.grading.handins import RIGHT, cell, copied, filled, release, without, write
@@ -293,3 +294,39 @@ def test_written_answers_wait_for_people_and_their_points_stay(tmp_path, monkeyp
     book.book(base | {"student": "kim", "manual": [{"cell": "memo", "of": 4.0, "written": True}]}, None, 0.0)
     assert memo("kim").score == 3.0
     book.close()
+
+
+def test_a_course_that_lies_where_programs_do_is_covered(monkeypatch):
+    monkeypatch.setattr(sandbox.library, "PACKAGE", Path("/usr/src/course/course_lib"))
+    monkeypatch.setattr(sandbox, "course_root", lambda: Path("/usr/src/course"))
+    assert sandbox._hidden(["/usr", "/opt/python"]) == ["--tmpfs", "/usr/src/course"]
+    assert sandbox._hidden(["/bin", "/usr/src/course"]) == []
+
+
+def test_what_swells_is_refused_on_both_sides_of_the_wire():
+    huge = np.zeros((10**5, 10**5, 0))
+    for value in (huge, {n: n for n in range(wire.MAX_ENTRIES + 1)}):
+        with pytest.raises(CourseError):
+            wire.encode(value)
+    made = '{"$":"array","dtype":"<f8","shape":[100000,100000,0],"data":""}'
+    with pytest.raises(CourseError, match="shape"):
+        wire.decode(made)
+    with pytest.raises(CourseError, match="entries"):
+        wire.decode('{"$":"dict","v":[' + ",".join(f"[{n},1]" for n in range(wire.MAX_ENTRIES + 1)) + "]}")
+    assert "shape" in answers.say(huge)
+
+
+def test_a_large_file_loses_its_outputs_and_keeps_its_encoding(monkeypatch):
+    notebook = filled(RIGHT)
+    notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "ü" * 50_000}]
+    for encoding in ("utf-8", "utf-16"):
+        content = json.dumps(notebook, ensure_ascii=False).encode(encoding)
+        monkeypatch.setattr(repair, "SLIM_B", len(content))
+        assert repair.slim(content) is content
+        monkeypatch.setattr(repair, "SLIM_B", 1000)
+        slim = repair.slim(content)
+        assert len(slim) < len(content) / 1.5
+        assert graded(read(slim)) == graded(read(content))
+    monkeypatch.setattr(repair, "MOST_B", 1000)
+    with pytest.raises(CourseError, match="without its outputs"):
+        repair.slim(json.dumps(notebook).encode("utf-8"))
