@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test check format lock exercises slides clean
+.PHONY: help lab test check format lock exercises messages slides clean
 
 help:
 	@echo "make lab        make the environment and open the course in JupyterLab"
 	@echo "make test       make the environment and run the tests (CI=true adds browser, nbgrader and hostile suites)"
 	@echo "make check      ruff, import rules, notebooks stripped, exercises up to date"
 	@echo "make exercises  regenerate exercises/ from solutions/ with nbgrader"
+	@echo "make messages   bring the catalogues of other languages up to date (docs/translate.md)"
 	@echo "make slides     slides of all lessons, to be read without a network, in build/slides"
 	@echo "make format     format code and notebooks"
 	@echo "make lock       refresh the lock files (needs uv)"
@@ -45,6 +46,9 @@ check: $(VENV)/.dev
 exercises: $(VENV)/.dev
 	$(BIN)/python -m course_lib.grading.release
 	$(BIN)/python -m course_lib.grading.workshop
+
+messages: $(VENV)/.dev
+	$(BIN)/python -m course_lib.locales.messages
 
 slides: $(VENV)/.dev
 	$(BIN)/interconnect slides $(LESSONS)

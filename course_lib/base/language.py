@@ -1,7 +1,9 @@
 """Translated text: `_("… {value}").format(value=…)` is how every sentence that learners meet is written."""
 
 import gettext
+import locale
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +15,25 @@ def _catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation("interconnect", LOCALES, languages=[language], fallback=True)
 
 
+@cache
+def code_of(name: str) -> str:
+    """Return the code of the catalogue that a system's name for a language means; every Chinese is one of two.
+
+    >>> code_of("zh-HK"), code_of("zh_TW.UTF-8"), code_of("Chinese (Simplified)_China"), code_of("zh"), code_of("de_AT@euro")
+    ('zh_TW', 'zh_TW', 'zh_CN', 'zh_CN', 'de_AT')
+    """
+    code = re.split(r"[.@]", name)[0].replace("-", "_")
+    words = set(re.findall("[a-z]+", code.lower()))
+    if words & {"zh", "chinese"}:
+        return "zh_TW" if words & {"tw", "hk", "mo", "hant", "traditional", "taiwan"} else "zh_CN"
+    return code
+
+
+@cache
+def _system() -> str:
+    return locale.getlocale()[0] or "en"  # Windows sets none of the variables
+
+
 def chosen_language() -> str:
     """Return the language code in force: INTERCONNECT_LANG, else the system's, else English.
 
@@ -22,8 +43,8 @@ def chosen_language() -> str:
     for variable in ("INTERCONNECT_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
         value = os.environ.get(variable, "").split(".")[0]
         if value and value not in ("C", "POSIX"):
-            return value
-    return "en"
+            return code_of(value)
+    return code_of(_system())
 
 
 def _(text: str) -> str:

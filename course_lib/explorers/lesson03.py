@@ -19,18 +19,18 @@ from course_lib.figures.layout import layout
 from course_lib.figures.topology import topology_loads
 
 MACHINES = (
-    ("DGX-1 P100 (cube mesh)", "dgx1-p100"),
-    ("DGX-1 V100 (cube mesh)", "dgx1-v100"),
-    ("DGX-2 (16 V100, two boards)", "dgx2"),
+    (_("DGX-1 P100 (cube mesh)"), "dgx1-p100"),
+    (_("DGX-1 V100 (cube mesh)"), "dgx1-v100"),
+    (_("DGX-2 (16 V100, two boards)"), "dgx2"),
     ("HGX A100", "hgx-a100"),
     ("HGX H100", "hgx-h100"),
     ("HGX B200", "hgx-b200"),
     ("GB200 NVL72", "nvl72-gb200"),
-    ("8 × MI300X (full mesh)", "mi300x"),
-    ("4 × GH200 (full mesh)", "gh200-quad"),
-    ("4 × A100 PCIe, two bridges", "a100-pcie-bridged"),
-    ("8 GPUs on PCIe 4", "pcie-8"),
-    ("16 TPU v5e (4 × 4 torus)", "tpu-v5e-16"),
+    (_("8 × MI300X (full mesh)"), "mi300x"),
+    (_("4 × GH200 (full mesh)"), "gh200-quad"),
+    (_("4 × A100 PCIe, two bridges"), "a100-pcie-bridged"),
+    (_("8 GPUs on PCIe 4"), "pcie-8"),
+    (_("16 TPU v5e (4 × 4 torus)"), "tpu-v5e-16"),
 )
 PATTERNS = (
     (_("first half to second half"), "halves"),

@@ -359,7 +359,7 @@ def _drawn_alarms() -> tuple[telemetry.Alarm, ...]:
     return tuple(telemetry.judged(fleet_readings, k, READINGS) for k in range(1, 7))
 
 
-DESIGNS = {"B200, two cards": ("dgx-b200", 2), "H100, eight cards": ("dgx-h100", 8)}
+DESIGNS = {_("B200, two cards"): ("dgx-b200", 2), _("H100, eight cards"): ("dgx-h100", 8)}
 
 
 def designs() -> dict:

@@ -1,0 +1,1 @@
+"""Catalogues of the languages the course speaks, and what extracts, fills and checks them."""

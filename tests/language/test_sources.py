@@ -1,0 +1,94 @@
+"""What learners read can be translated: every sentence passes through `_`, as a literal that a catalogue can hold."""
+
+import ast
+import re
+from functools import cache
+
+import pytest
+
+from course_lib.locales.check import placeholders
+from course_lib.locales.extract import (
+    PACKAGE,
+    literals,
+    messages,
+    modules,
+    spoken,
+    unreadable,
+    untranslated_errors,
+    untranslated_sentences,
+    variables,
+)
+
+
+@cache
+def sources():
+    return {p.relative_to(PACKAGE).as_posix(): ast.parse(p.read_text(encoding="utf-8")) for p in modules()}
+
+
+# Tools for authors, and what runs inside the sandbox, speak English.
+AUTHORS = ("grading/claims.py", "grading/release.py", "grading/workshop.py", "grading/question.py", "grading/inside/")
+LEARNERS = ("explorers/", "figures/", "grading/", "cli/")
+# A variable in `_()` needs a literal elsewhere: `extract.spoken` takes these from their tables.
+VARIABLES = {
+    "cli/gate.py": {"v.state"},
+    "cli/main.py": {"text"},
+    "cluster/gates.py": {"claim.evidence", "target.measure.title", "target.needs or 'predicted'", "v.state"},
+    "explorers/lesson12.py": {"k", "s.axis"},
+    "explorers/lesson13.py": {"mix"},
+    "explorers/lesson14.py": {"one.status", "v.target.measure.title"},
+    "fabric/registry.py": {"_BUILDERS[_known(name)][0]"},  # literals in the table itself
+    "figures/paying.py": {"n", "names[order[0]]", "names[second]"},
+    "figures/planning.py": {"n", "names[0]"},
+    "figures/reviewing.py": {"state"},
+}
+
+
+def test_messages_are_literals():
+    assert {name: bad for name, source in sources().items() if (bad := unreadable(source))} == {}
+
+
+def test_variables_in_messages_are_known():
+    found = {name: set(names) for name, source in sources().items() if (names := variables(source))}
+    assert {name: more for name, names in found.items() if (more := names - VARIABLES.get(name, set()))} == {}
+    assert set(spoken()) <= set(messages())
+
+
+def test_errors_speak_through_the_catalogue():
+    said = {name: untranslated_errors(source) for name, source in sources().items() if not name.startswith(AUTHORS)}
+    assert {name: bad for name, bad in said.items() if bad} == {}
+
+
+def test_sentences_for_learners_speak_through_the_catalogue():
+    said = {
+        name: untranslated_sentences(source)
+        for name, source in sources().items()
+        if name.startswith(LEARNERS) and not name.startswith((*AUTHORS, "grading/handback.py"))
+    }
+    assert {name: bad for name, bad in said.items() if bad} == {}
+
+
+def test_placeholders_have_names():
+    """`{}` and `{0}` would tie a translator to the order of English."""
+    bad = [t for t in messages() if (p := placeholders(t)) and any(re.fullmatch(r"\{\d*([:!].*)?\}", x) for x in p)]
+    assert bad == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['_(f"{n} GPUs")', '_("a" + b)', '_("{n}".format(n=1))', '_("a", "b")', '_("a" if b else "c")', '_("%d" % n)'],
+)
+def test_what_a_catalogue_cannot_hold_is_found(source):
+    assert unreadable(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['raise CourseError("No such link.")', 'CourseError("No {x}.".format(x=1))', 'CourseError(f"a {b} cd" + _("e"))'],
+)
+def test_a_bare_error_is_found(source):
+    assert untranslated_errors(source)
+
+
+def test_extraction_sees_inside_f_strings_and_joined_literals():
+    assert [t for t, _line in literals("f\"{_('in here')}\"\n_('one ' 'text')")] == ["in here", "one text"]
+    assert len(messages()) > 3000
