@@ -173,7 +173,7 @@ def over_demand(
 
     `tokens_per_s` (m,) at the busy hour, `usd` maps parts to (m,) USD a million, NaN where no design delivers; `roles` colours them.
 
-    >>> fig = over_demand([1e4, 1e5], {"box": [2, 1.0], "rack": [8, 0.8]}, {"box": "nvlink", "rack": "network"}, title="They cross at 63,000")
+    >>> fig = over_demand([1e4, 1e5], {"box": [2, 1.0], "rack": [8, 0.8]}, {"box": "nvlink", "rack": "network"}, title="Crossing at 63k")
     >>> len(fig.data)
     2
     """
