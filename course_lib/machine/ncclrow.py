@@ -81,8 +81,8 @@ def _value(word: str) -> tuple[float | None, float]:
     """Return (number or None, half a unit of its last digit)."""
     if word.lower() in _EMPTY:
         return None, 0.0
-    digits = word.lower().partition("e")[0].partition(".")[2]
-    return float(word), 0.5 * 10.0 ** -len(digits)
+    value, digits = float(word), word.lower().partition("e")[0].partition(".")[2]
+    return (value, 0.5 * 10.0 ** -len(digits)) if math.isfinite(value) else (None, 0.0)
 
 
 def _agree(size_B: int, group: list[tuple[float | None, float]], scale: float = 1.0) -> bool | None:

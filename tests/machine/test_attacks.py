@@ -214,3 +214,14 @@ def test_shapes_are_told_as_they_are():
     assert diagnose(text).notes[0].startswith("two of 3 GPUs")
     every = np.array([[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]])
     assert "joined pair by pair, up to 2" in diagnose(matrix(every)).notes[0]
+
+
+@pytest.mark.parametrize("word", ["1e999", "-1e999", "9" * 400, "1" + "0" * 400 + ".5", "1e308"])
+@pytest.mark.parametrize("place", range(9))
+def test_numbers_beyond_every_machine_are_no_numbers(word, place):
+    words = row(2**22, 150, 1.75).split()
+    words[4 + place] = word
+    text = HEAD.format(devices=devices(8, "NVIDIA A100-SXM4-80GB")) + row(2**21, 120, 1.75) + "  ".join(words) + "\n"
+    report = diagnose(text + f"# Avg bus bandwidth : {word}\n")
+    said = in_words(report) + json.dumps(as_json(report), allow_nan=False)
+    assert not {"inf", "nan"} & set(said.lower().replace(":", " ").split())
