@@ -295,14 +295,15 @@ class _Marking:
 
 
 def _out_of_memory(shown: dict[str, Any]) -> bool:
-    return bool(shown["error"]) and shown["error"].get("ename") == "MemoryError"
+    error = shown["error"] or {}
+    return error.get("ename") == "MemoryError" or str(error.get("evalue", ""))[:10] == "[Errno 12]"  # mmap says it so
 
 
 def _spoken(error: dict[str, Any], limits: Limits) -> str:
     name, value = str(error.get("ename"))[:60], str(error.get("evalue"))[:200]
     if name == "StdinNotImplementedError":
         return _("it asks for keyboard input, which is not allowed in graded cells.")
-    if name == "MemoryError":
+    if name == "MemoryError" or value[:10] == "[Errno 12]":
         text = _("it asked for more memory than there is ({most:g} GiB at most).")
         return text.format(most=limits.memory_B / 2**30)
     return f"{name}: {value}" if value else name

@@ -240,15 +240,22 @@ def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[li
         if kind in ("display_data", "execute_result") and MIMETYPE in content["data"]:
             outputs.append(content["data"][MIMETYPE])
         elif kind == "error" and not interrupted:
-            error, spoils = _spoken(content["ename"], content["evalue"]), content["ename"] == "MemoryError"
+            error, spoils = (
+                _spoken(content["ename"], content["evalue"]),
+                _no_memory(content["ename"], content["evalue"]),
+            )
         elif kind == "status" and content["execution_state"] == "idle":
             return outputs, error, spoils
+
+
+def _no_memory(name: str, value: str) -> bool:
+    return name == "MemoryError" or value.startswith("[Errno 12]")  # mmap says it so
 
 
 def _spoken(name: str, value: str) -> str:
     if name == "StdinNotImplementedError":
         return _("it asks for keyboard input, which is not allowed in graded cells.")
-    if name == "MemoryError":
+    if _no_memory(name, value):
         return _("it asked for more memory than there is ({most} GiB at most).").format(most=MEMORY_B // 2**30)
     return f"{name}: {value}"[:200]
 
