@@ -325,6 +325,6 @@ def _headline_numbers(job: Job, sweep: Sweep) -> list[str]:
         )
     ]
     rates = [h.busbw_Bps for r in job.rows for h in (r.out, r.inplace) if h.busbw_Bps is not None]
-    if rates and abs(sum(rates) / len(rates) / job.average_Bps - 1) > 0.05:
+    if rates and abs(sum(rates) / len(rates) - job.average_Bps) > 0.05 * job.average_Bps:
         notes.append(_("the average of the rows that are here is another: rows were cut out of this log"))
     return notes

@@ -225,3 +225,9 @@ def test_numbers_beyond_every_machine_are_no_numbers(word, place):
     report = diagnose(text + f"# Avg bus bandwidth : {word}\n")
     said = in_words(report) + json.dumps(as_json(report), allow_nan=False)
     assert not {"inf", "nan"} & set(said.lower().replace(":", " ").split())
+
+
+def test_a_footer_of_zero_does_not_stop_the_judging():
+    report = diagnose(log(228).replace("61.3", "0"))
+    assert report.exit_status == 0
+    assert any("footer's average 0" in note for note in report.notes)
