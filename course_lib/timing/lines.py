@@ -23,6 +23,7 @@ MOST_PRICED = 1024  # ranks up to which every shallow pipeline is priced by itse
 LONG = 256  # repeats until a pipeline is full; longer ones are priced full only
 MOST_QUICK = 8192  # ranks beyond which only the two-level algorithms are weighed
 MOST_OVERLAPPED = 1 << 18  # transfers of an algorithm that is put in a pipeline as a whole
+MANY = 256  # ranks beyond which fewer shallow depths are priced
 MOST_CHANNELS = 16  # GPUs of a mesh that are given all its rings
 GRID = 4  # depths priced per doubling
 CUBE = "nvlink-cube"
@@ -203,7 +204,7 @@ def several(op: str, system: System, n: int, n_hosts: int) -> tuple[Line, ...]:
 
     fill = max(2, at(1)[0].repeats)
     full, timing = at(fill)
-    few = [1 << i for i in range(fill.bit_length()) if 1 << i < fill]
+    few = [1 << i for i in range(0, fill.bit_length(), 1 if n <= MANY else 3) if 1 << i < fill]
     found = [_summed(at(p)[1], p) for p in few]
     return tuple(found + [_deeper(full, timing, [0], p) for p in _depths(fill)])
 
@@ -252,7 +253,7 @@ def overlapped(op: str, algorithm: str, system: System, n: int, n_hosts: int) ->
         return made, stepped(made, machine, place.switches(made, machine, k))
 
     fill = max(2, base.repeats)
-    few = [1 << i for i in range(1, fill.bit_length()) if 1 << i < fill]
+    few = [1 << i for i in range(1, fill.bit_length(), 1 if n <= MANY else 3) if 1 << i < fill]
     full, timing = at(fill)
     found = [_summed(at(p)[1], p) for p in few]
     return tuple(found + [_deeper(full, timing, [0], p) for p in _depths(fill)])
