@@ -120,7 +120,7 @@ def in_words(made: list[Prediction], name: str) -> str:
         lines += ["", _("One rank has nobody to talk to: no transfers, no time. A collective needs at least 2.")]
     elif last.time_s > 0:
         largest = sorted(last.terms.items(), key=lambda item: -item[1])
-        parts = ", ".join(f"{word} {say_time(seconds)}" for word, seconds in largest if seconds > 0)
+        parts = ", ".join(f"{_(word)} {say_time(seconds)}" for word, seconds in largest if seconds > 0)
         lines += ["", _("{time} = {parts}.").format(time=say_time(last.time_s), parts=parts)]
     lines += [last.valid.reason, ""]
     return "\n".join(lines)

@@ -113,7 +113,7 @@ def _equation(now: Reading) -> tuple[str, str]:
     p = _at(now)
     parts = sorted((term for term in p.terms.items() if term[1] > 1e-3 * p.time_s), key=lambda term: -term[1])
     return (
-        _("time of the library's choice = {names}").format(names=" + ".join(name for name, _s in parts)),
+        _("time of the library's choice = {names}").format(names=" + ".join(_(name) for name, _s in parts)),
         f"{say_time(p.time_s)} = {' + '.join(say_time(s) for _name, s in parts)}",
     )
 
@@ -125,13 +125,13 @@ def _sentence(now: Reading) -> str:
         size=say_bytes(now.message_B),
         n=found.n_ranks,
         hosts=_("one host") if found.n_hosts == 1 else _("{n} hosts").format(n=found.n_hosts),
-        best=found.names[i],
+        best=_(found.names[i]),
         time=say_time(float(now.at_s[i])),
     )
     ratio = float(now.at_s[last] / now.at_s[i])
     if ratio > 1.005:
         first += _(", {worst} {ratio} × as long").format(
-            worst=found.names[last], ratio=say_number(ratio, 3 if ratio < 2 else 2)
+            worst=_(found.names[last]), ratio=say_number(ratio, 3 if ratio < 2 else 2)
         )
     return (
         first

@@ -245,7 +245,7 @@ def shares(step: Step) -> str:
     True
     """
     terms = sorted(step.terms.items(), key=lambda item: -float(item[1]))
-    return ", ".join(f"{name} {say_time(float(value))}" for name, value in terms)
+    return ", ".join(f"{_(name)} {say_time(float(value))}" for name, value in terms)
 
 
 def copies_in_words(way: str) -> str:

@@ -319,7 +319,7 @@ def losses(round_trip_s: float = 20e-6, bandwidth_Bps: float = CARD_Bps) -> go.F
         a=say_number(100 * float(goodput_share(0.01, behind)), 2),
         b=say_number(100 * float(goodput_share(0.01, behind, RECOVERIES[1])), 2),
     )
-    return goodput_over_loss(loss, shares, RECOVERIES, played=(tried, runs_), title=title)
+    return goodput_over_loss(loss, shares, [_(way) for way in RECOVERIES], played=(tried, runs_), title=title)
 
 
 def bills(n_gpus: int = 8192, ratios: tuple = (1, 2, 3, 7)) -> list[str]:

@@ -98,12 +98,12 @@ def contest_figure(
                 a=say_bytes(float(sizes[0])),
                 b=say_bytes(float(sizes[-1])),
             ),
-            [_("size"), *found.names, _("quickest")],
+            [_("size"), *map(_, found.names), _("quickest")],
             [
                 [
                     say_bytes(float(sizes[i])),
                     *(say_time(float(t)) for t in found.time_s[:, i]),
-                    found.names[int(found.winner[i])],
+                    _(found.names[int(found.winner[i])]),
                 ]
                 for i in np.unique(np.linspace(0, sizes.size - 1, min(sizes.size, 17)).round().astype(int))
             ],
@@ -127,10 +127,10 @@ def _panel(
         here, faint = name in place, name not in found.taking_part
         y = values[place[name]] if here else np.full(sizes.size, np.nan)
         look = {"role": "model", "dash": SERIES_DASH[k], "width": 1.1 if faint else 1.6}
-        drawn = line(sizes, y, name=name, hover=f"{name}: {value}", **look)
+        drawn = line(sizes, y, name=_(name), hover=f"{_(name)}: {value}", **look)
         data.append(drawn | {"yaxis": axis, "text": said_sizes if here else [], "opacity": 0.45 if faint else 0.9})
         if here:
-            said = name if axis == "y" else f"{name}<br><b>{say(float(y[-1]))}</b>"
+            said = _(name) if axis == "y" else f"{_(name)}<br><b>{say(float(y[-1]))}</b>"
             ends.append((said, float(y[-1]), _role(name, found, role)))
     winner = values[found.winner, np.arange(sizes.size)]
     data.append(line(sizes, winner, role=role, width=4, dash="solid", name=_("quickest")) | {"yaxis": axis})
@@ -153,12 +153,12 @@ def runs_in_words(found: Contest) -> str:
     """
     runs = found.runs
     if len(found.taking_part) == 1:
-        return _("{name} is the only one that takes part").format(name=runs[0][2])
+        return _("{name} is the only one that takes part").format(name=_(runs[0][2]))
     if len(runs) == 1:
-        return _("{name} is quickest at every size").format(name=runs[0][2])
-    first = _("{name} is quickest up to {size}").format(name=runs[0][2], size=say_bytes(_two(runs[0][1])))
-    middle = [_("{name} to {size}").format(name=name, size=say_bytes(_two(b))) for _a, b, name in runs[1:-1]]
-    return ", ".join([first, *middle, _("then {name}").format(name=runs[-1][2])])
+        return _("{name} is quickest at every size").format(name=_(runs[0][2]))
+    first = _("{name} is quickest up to {size}").format(name=_(runs[0][2]), size=say_bytes(_two(runs[0][1])))
+    middle = [_("{name} to {size}").format(name=_(name), size=say_bytes(_two(b))) for _a, b, name in runs[1:-1]]
+    return ", ".join([first, *middle, _("then {name}").format(name=_(runs[-1][2]))])
 
 
 def _two(size_B: float) -> float:

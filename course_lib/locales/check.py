@@ -1,4 +1,4 @@
-"""What is wrong with a catalogue: keys without a translation, lost placeholders, fuzzy entries, the other script's characters."""
+"""What is wrong with a catalogue: missing keys, lost placeholders, fuzzy entries, characters of the other script."""
 
 import re
 import string

@@ -26,6 +26,10 @@ READ = {
     "help",
 }
 
+# Names of terms that the models of collectives put together where they compute them; a test compares.
+COLLECTIVE_TERMS = ("launch", "scale-up steps", "network steps", "scale-up transfer", "network transfer", "local copy")
+COLLECTIVE_TERMS += ("pipeline filling",)
+
 
 def _tree(source: str | ast.AST) -> ast.AST:
     return ast.parse(source) if isinstance(source, str) else source
@@ -160,8 +164,11 @@ def spoken() -> tuple[str, ...]:
     """
     from course_lib.cli.main import COMMANDS
     from course_lib.cluster import catalogue, cost, gates, loadmix, quantities
+    from course_lib.links.recovery import RECOVERIES
+    from course_lib.plan import serving
     from course_lib.plan.grid import AXES
     from course_lib.plan.picked import GROUPS
+    from course_lib.timing.contest import ROWS
 
     return (
         *COMMANDS.values(),
@@ -173,6 +180,10 @@ def spoken() -> tuple[str, ...]:
         *loadmix.MIXES,
         *GROUPS,
         *AXES.values(),
+        *RECOVERIES,
+        *ROWS,
+        *COLLECTIVE_TERMS,
+        *serving.TERMS,
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from course_lib.locales.check import placeholders
 from course_lib.locales.extract import (
+    COLLECTIVE_TERMS,
     PACKAGE,
     literals,
     messages,
@@ -18,6 +19,9 @@ from course_lib.locales.extract import (
     untranslated_sentences,
     variables,
 )
+from course_lib.timing.tuning import predict
+
+OPS = ("all_reduce", "all_gather", "all_to_all")
 
 
 @cache
@@ -32,11 +36,16 @@ LEARNERS = ("explorers/", "figures/", "grading/", "cli/")
 VARIABLES = {
     "cli/gate.py": {"v.state"},
     "cli/main.py": {"text"},
+    "cli/predict.py": {"word"},
     "cluster/gates.py": {"claim.evidence", "target.measure.title", "target.needs or 'predicted'", "v.state"},
+    "explorers/lesson05.py": {"found.names[i]", "found.names[last]", "name"},
+    "explorers/lesson10.py": {"name"},
+    "explorers/lesson11.py": {"way"},
     "explorers/lesson12.py": {"k", "s.axis"},
     "explorers/lesson13.py": {"mix"},
     "explorers/lesson14.py": {"one.status", "v.target.measure.title"},
     "fabric/registry.py": {"_BUILDERS[_known(name)][0]"},  # literals in the table itself
+    "figures/algorithms.py": {"found.names[int(found.winner[i])]", "name", "runs[0][2]", "runs[-1][2]"},
     "figures/paying.py": {"n", "names[order[0]]", "names[second]"},
     "figures/planning.py": {"n", "names[0]"},
     "figures/reviewing.py": {"state"},
@@ -51,6 +60,13 @@ def test_variables_in_messages_are_known():
     found = {name: set(names) for name, source in sources().items() if (names := variables(source))}
     assert {name: more for name, names in found.items() if (more := names - VARIABLES.get(name, set()))} == {}
     assert set(spoken()) <= set(messages())
+
+
+def test_terms_of_the_models_are_known():
+    places = [("dgx-h100", 8), ("dgx-h100", 64), ("dgx1-v100", 8), ("gb200-nvl72", 72)]
+    named = {term for where, n in places for op in OPS for term in predict(op, 2.0**30, where, n).terms}
+    assert named <= set(spoken())
+    assert set(COLLECTIVE_TERMS) - named == set()
 
 
 def test_errors_speak_through_the_catalogue():
