@@ -8,6 +8,7 @@ from course_lib.comm.execute import prove, run
 from course_lib.comm.meaning import OPS
 from course_lib.comm.overlap import overlap
 from course_lib.comm.registry import algorithms, build
+from course_lib.comm.schedule import Schedule, Step
 
 EVERY = [(op, name) for op in OPS for name in algorithms(op)]
 
@@ -35,3 +36,11 @@ def test_one_rank_and_bad_counts():
     assert overlap(one, 4) is one
     with pytest.raises(CourseError, match="pieces"):
         overlap(build("all_reduce", 4, "ring"), 0)
+
+
+def test_a_transfer_over_the_border_of_two_shards_is_cut_there():
+    first = Step([0, 1, 2, 2], [1, 0, 0, 1], [0, 2, 4, 4], False, width=2)
+    rest = Step([1, 1, 0], [2, 2, 2], [1, 3, 0], False, width=[2, 1, 1])
+    schedule = Schedule("all_gather", 3, 3, 6, (first, rest), "by hand")
+    assert prove(schedule).ok
+    assert prove(overlap(schedule, 3)).ok
