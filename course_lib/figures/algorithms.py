@@ -191,7 +191,7 @@ def _bands(found: Contest, xaxis: dict, role: str) -> tuple[list[dict], list[dic
         )
         wide = (at(xaxis, b) - at(xaxis, a)) / (high - low) * PLOT_PX
         if wide >= LEAST_BAND_PX:
-            text = wrapped(name, max(int(wide / 8), 6))
+            text = wrapped(_(name), max(int(wide / 8), 6))
             middle = (at(xaxis, a) + at(xaxis, b)) / 2
             names.append(
                 note(
