@@ -267,7 +267,7 @@ def domains() -> list[str]:
     known = [hardware.system(n) for n in ("dgx-1-v100", "dgx-2", "dgx-h100", "gh200-nvl32", "gb200-nvl72")]
     return [
         _("{title}: {n} GPUs in {hosts}").format(
-            title=s.title, n=s.gpus, hosts=_("1 host") if s.hosts == 1 else _("{n} hosts").format(n=s.hosts)
+            title=_(s.title), n=s.gpus, hosts=_("1 host") if s.hosts == 1 else _("{n} hosts").format(n=s.hosts)
         )
         for s in known
     ]

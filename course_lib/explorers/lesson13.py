@@ -489,6 +489,8 @@ def fleet_origins() -> None:
     for found in fleetfit.fleets():
         rate = say_number(found.rate_per_host_s * DAY_s * 1000, 3)
         print(
-            _("{title}: {rate} in 1,000 host-days ({counts})").format(title=found.title, rate=rate, counts=found.counts)
+            _("{title}: {rate} in 1,000 host-days ({counts})").format(
+                title=found.title, rate=rate, counts=_(found.counts)
+            )
         )
         print(f"  {found.source}, {found.address}")

@@ -169,7 +169,7 @@ def shelf_picture():
     True
     """
     found = shelf()
-    names = [f.priced.item.title for f in found]
+    names = [_(f.priced.item.title) for f in found]
     passing = [f for f in found if not f.stopped_by]
     newest = max(found, key=lambda f: f.priced.item.year)
     usd = [f.priced.usd_per_mtoken for f in found]
@@ -246,7 +246,7 @@ def catalogue_lines() -> None:
         print(
             text.format(
                 name=one.name,
-                title=one.title,
+                title=_(one.title),
                 year=one.year,
                 status=_(one.status),
                 usd=say_number(one.price.value / 1e6, 3),
@@ -401,7 +401,7 @@ def picker() -> Explorer:
         question=_("Which design do the gates let through?"),
         equation=_equation,
         sentence=_sentence,
-        part=Choice(_("part"), [(f"{one.title} ({one.year})", one.name) for one in items()], START["part"]),
+        part=Choice(_("part"), [(f"{_(one.title)} ({one.year})", one.name) for one in items()], START["part"]),
         units=CountSlider(_("boxes or racks"), UNITS[0], UNITS[-1], START["units"], counts=UNITS),
         spares=CountSlider(_("spare hosts among them"), 0, 4, START["spares"], counts=(0, 1, 2, 3, 4)),
         expert=CountSlider(_("GPUs of a copy"), RANKS[0], RANKS[-1], START["expert"], counts=RANKS),

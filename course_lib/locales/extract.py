@@ -159,11 +159,12 @@ def untranslated_sentences(source: str | ast.AST) -> list[tuple[int, str]]:
 def spoken() -> tuple[str, ...]:
     """Return the names that reach `_` as a variable, from the tables they stand in.
 
-    >>> {"met", "goodput", "ships"} <= set(spoken())
+    >>> {"met", "goodput", "ships", "DGX H100, a box of 8"} <= set(spoken())
     True
     """
+    from course_lib.base import hardware
     from course_lib.cli.main import COMMANDS
-    from course_lib.cluster import catalogue, cost, gates, loadmix, quantities
+    from course_lib.cluster import catalogue, cost, fleetfit, gates, loadmix, quantities
     from course_lib.links.recovery import RECOVERIES
     from course_lib.plan import serving
     from course_lib.plan.grid import AXES
@@ -176,6 +177,9 @@ def spoken() -> tuple[str, ...]:
         *(gates.MET, gates.MISSED, gates.UNKNOWN, gates.OUTSIDE, gates.OVERDUE),
         *("measured", "predicted", "assumed"),
         *catalogue.STATUS,
+        *(part.title for part in catalogue.items()),
+        *(fleet.counts for fleet in fleetfit.fleets()),
+        *(hardware.system(name).title for name in hardware.items("system")),
         *cost.LINES,
         *loadmix.MIXES,
         *GROUPS,
