@@ -17,7 +17,9 @@ from course_lib.grading import repair
 def students(path: Path) -> list[str]:
     """Return the ids of the class, as far as the gradebook at `path` knows it; read without nbgrader, which takes long to load."""
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=ro", uri=True)) as base:
+        with contextlib.closing(
+            sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=ro", uri=True)
+        ) as base:
             return [str(row[0]) for row in base.execute("SELECT id FROM student")]
     except sqlite3.Error:
         return []
