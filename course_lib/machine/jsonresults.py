@@ -14,11 +14,24 @@ from course_lib.machine.ranks import op_and_ranks
 from course_lib.machine.text import Damages
 
 MOST_CHARACTERS = 64 << 20
-_DROPPED = ("env", "args", "environment", "hostname_list", "errors")
+_DROPPED = frozenset(("env", "args", "environment", "hostname_list", "errors"))
 
 
-def _keep(pairs: list[tuple]) -> dict:
-    return {key: value for key, value in pairs if key not in _DROPPED}
+class _Keeper:
+    """Builds the objects of a JSON text: without what is dropped, and rows only as many as can be used."""
+
+    def __init__(self):
+        self.rows = 0
+
+    def __call__(self, pairs: list[tuple]) -> dict | None:
+        made = dict(pairs)
+        if "out_of_place" in made and "size" in made:
+            self.rows += 1
+            if self.rows > 2 * MOST_ROWS:
+                return None
+        if _DROPPED.isdisjoint(made):
+            return made
+        return {key: value for key, value in pairs if key not in _DROPPED}
 
 
 def _refuse(_text: str):
@@ -31,13 +44,13 @@ def parse(text: str) -> tuple[dict | None, bool]:
     >>> parse('{"env": ["TOKEN=x"], "results": []}')
     ({'results': []}, True)
     """
-    decoder = json.JSONDecoder(object_pairs_hook=_keep, parse_constant=_refuse)
+    decoder = json.JSONDecoder(object_pairs_hook=_Keeper(), parse_constant=_refuse)
     try:
         data = decoder.decode(text)
         return (data, True) if isinstance(data, dict) else (None, True)
     except (ValueError, RecursionError):
         pass
-    results = []
+    results, decoder = [], json.JSONDecoder(object_pairs_hook=_Keeper(), parse_constant=_refuse)
     for found in re.finditer(r'\{\s*"size"\s*:', text):
         try:
             results.append(decoder.raw_decode(text, found.start())[0])

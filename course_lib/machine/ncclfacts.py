@@ -71,6 +71,7 @@ _FACTS = {
         r"Aborted \(core dumped\)|MPI_ABORT|\bKilled\b|Segmentation fault",
     ),
 }
+WORDS = tuple(dict.fromkeys(word for words, _pattern in _FACTS.values() for word in words))
 _FACTS = {code: (words, re.compile(pattern, re.IGNORECASE)) for code, (words, pattern) in _FACTS.items()}
 _ENV = re.compile(
     r"NCCL_(P2P_LEVEL|P2P_DISABLE|SHM_DISABLE|IB_DISABLE|NVLS_ENABLE|NET_GDR_LEVEL|ALGO|PROTO|COLLNET_ENABLE)"

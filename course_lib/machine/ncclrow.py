@@ -163,6 +163,99 @@ def parse(start: re.Match, rest: str, number: int, columns: Columns) -> "tuple[R
     )
 
 
+_HALF_DIGIT = tuple(0.5 * 10.0**-k for k in range(20))
+
+
+def _plain_group(words: list[str], size_B: int) -> tuple[float, float, float, float] | None:
+    """Return the four numbers of a group that `parse` would take, or None where it has to look."""
+    time, algbw, busbw, check = map(float, words)
+    ulps = []
+    for word in words[:3]:
+        at = word.find(".")
+        digits = len(word) - at - 1 if at >= 0 else 0
+        if at == 0 or digits > 19:
+            return None
+        ulps.append(_HALF_DIGIT[digits])
+    ulp, a_ulp, b_ulp = ulps
+    if time <= ulp:
+        return None
+    expected = size_B / time / 1e3
+    if abs(expected - algbw) > a_ulp * 1.2 + expected * (0.004 + ulp / (time - ulp)):
+        return None
+    if busbw > 2.0 * (algbw + a_ulp) + b_ulp:
+        return None
+    if busbw > b_ulp and algbw > a_ulp and busbw < 0.5 * (algbw - a_ulp) - b_ulp:
+        return None
+    return time, algbw, busbw, check
+
+
+class Plain:
+    """A whole row without anything odd, not yet a record: `row` makes what `parse` returns for it."""
+
+    __slots__ = ("error", "groups", "head", "wrong")
+
+    def __init__(self, head: tuple, groups: tuple, error: bool):
+        self.head, self.groups, self.error = head, groups, error
+        self.wrong = not error and any(group[3] and group[3].is_integer() for group in groups)
+
+    def row(self, number: int) -> Row:
+        """Return the record."""
+        halves = [
+            Half(time * 1e-6, algbw * 1e9, busbw * 1e9, None, check)
+            if self.error
+            else Half(time * 1e-6, algbw * 1e9, busbw * 1e9, int(check) if check.is_integer() else None, None)
+            for time, algbw, busbw, check in self.groups
+        ]
+        return Row(number, *self.head, *halves)
+
+
+def plain(text: str, columns: Columns) -> Plain | None:
+    """Read a row in the usual form (two groups, plain numbers, nothing else); None: `cut` and `parse` have to look.
+
+    >>> plain("1048576 262144 float sum -1 50.00 20.97 36.70 0 50.10 20.93 36.63 0", Columns()).row(1).out.busbw_Bps
+    36700000000.0
+    >>> plain("1048576 262144 float sum -1 50.00 20.97 36.70 0 50.10 20.93 36.63 N/A", Columns()) is None
+    True
+    """
+    words = text.split()
+    if not 11 <= len(words) <= 13 or words[2] not in ELEMENT_B or columns.groups != 2:
+        return None
+    text = text.rstrip()
+    if not text.isascii() or not (text.isprintable() or text.replace("\t", " ").isprintable()):
+        return None  # a control character is no blank here
+    first, second, kind = words[:3]
+    if not (first.isdigit() and second.isdigit() and len(first) < 20 and len(second) < 20):
+        return None
+    redop, rest = words[3].lower(), words[4:]
+    if redop not in REDOPS:
+        redop, rest = None, words[3:]
+    root = None
+    if len(rest) == 9 and columns.root is not False:
+        said, rest = rest[0], rest[1:]
+        if said != "-1" and not (said.isdigit() and len(said) < 7):
+            return None
+        root = int(said)
+        if root >= 1 << 20:
+            return None
+    glued = "".join(rest)
+    if len(rest) != 8 or len(glued) > 160 or not glued.replace(".", "").isdigit():
+        return None
+    size, count = int(first), int(second)
+    elements_B = count * ELEMENT_B[kind]
+    if size <= 0 or elements_B > size or (count and size % elements_B):
+        return None
+    try:
+        groups = _plain_group(rest[:4], size), _plain_group(rest[4:], size)
+    except ValueError:  # two points in a number
+        return None
+    if None in groups or rest[3][0] == "." or rest[7][0] == ".":
+        return None
+    error = columns.error
+    if error is None:
+        error = not (groups[0][3].is_integer() and groups[1][3].is_integer())
+    return Plain((size, count, kind, redop, root), groups, error)
+
+
 def _readings(columns: Columns, n: int, want: int) -> list[bool]:
     """Return the ways to read the numbers, likeliest first: with a root in front or without."""
     if columns.root is None:

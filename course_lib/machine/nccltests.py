@@ -12,7 +12,7 @@ from course_lib.base.language import _
 from course_lib.comm.meaning import canonical_op
 from course_lib.machine.gpunames import known_gpu
 from course_lib.machine.ncclfacts import Fact, FactReader
-from course_lib.machine.ncclrow import TYPE, Columns, Half, Row, columns_of, cut, parse
+from course_lib.machine.ncclrow import TYPE, Columns, Half, Row, columns_of, cut, parse, plain
 from course_lib.machine.ranks import op_and_ranks
 from course_lib.machine.text import Damage, Damages, Line, lines
 
@@ -129,11 +129,12 @@ class NcclReader:
         self.seen_header = False
 
     def _job(self, line: Line) -> _Open:
-        return (
-            self.open.setdefault(line.tag, _Open(line.tag, line.number))
-            if len(self.open) < MOST_JOBS
-            else next(iter(self.open.values()))
-        )
+        if len(self.open) >= MOST_JOBS:
+            return next(iter(self.open.values()))
+        job = self.open.get(line.tag)
+        if job is None:
+            job = self.open[line.tag] = _Open(line.tag, line.number)
+        return job
 
     def _next(self, line: Line) -> _Open:
         old = self.open.pop(line.tag, None)
@@ -155,11 +156,30 @@ class NcclReader:
                 )
         return fresh
 
+    def row(self, text: str, number: int, tag: str) -> bool:
+        """Take a line that is one whole usual row and nothing else; say whether it was."""
+        job = self.open.get(tag) if len(self.open) < MOST_JOBS else next(iter(self.open.values()))
+        found = plain(text, job.columns if job is not None else Columns())
+        if found is None:
+            return False
+        if job is None:
+            job = self._job(Line(number, text, tag))
+        if self._keep(found.wrong):
+            job.rows.append(found.row(number))
+        return True
+
+    def _keep(self, wrong: bool) -> bool:
+        """Count a row; say whether it is one of the first, or of the first with wrong values after those."""
+        self.n_rows += 1
+        self.wrong_late += wrong and self.n_rows > MOST_ROWS
+        return self.n_rows <= MOST_ROWS or (wrong and self.wrong_late <= MOST_JOBS)
+
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
         if "NCCL" not in text and "  " in text and ROW.match(text):
-            self._rows(line)
+            if not self.row(text, line.number, line.tag):
+                self._rows(line)
             return
         is_log = self.facts.feed(text, line.number)
         if ("  " in text or "\t" in text or not is_log) and TYPE.search(text):
@@ -230,10 +250,7 @@ class NcclReader:
             elif row is None:
                 self.damage.add(line.number, why)
             else:
-                self.n_rows += 1
-                wrong = bool(row.out.wrong or row.inplace.wrong or row.out.failed or row.inplace.failed)
-                self.wrong_late += wrong and self.n_rows > MOST_ROWS
-                if self.n_rows <= MOST_ROWS or (wrong and self.wrong_late <= MOST_JOBS):
+                if self._keep(bool(row.out.wrong or row.inplace.wrong or row.out.failed or row.inplace.failed)):
                     job.rows.append(row)
 
     def done(self) -> NcclLog | None:

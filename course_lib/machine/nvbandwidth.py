@@ -69,10 +69,15 @@ class BandwidthReader:
         self.waived = self.pattern_failed = 0
         self.seen = False
 
+    @property
+    def full(self) -> bool:
+        """Whether no more is kept."""
+        return len(self.made) >= MOST
+
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
-        if len(self.made) >= MOST:
+        if self.full:
             return
         title = TITLE.search(text) if "(row)" in text else None
         if title:

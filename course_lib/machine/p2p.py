@@ -71,10 +71,15 @@ class PeerReader:
         self.access: dict[tuple[int, int], bool] = {}
         self.titles: list[str] = []
 
+    @property
+    def full(self) -> bool:
+        """Whether no more is kept."""
+        return len(self.titles) > MOST_TITLES
+
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
-        if len(self.titles) > MOST_TITLES:
+        if self.full:
             return
         if "P2P" in text:
             for pattern, name_of in _TITLES:

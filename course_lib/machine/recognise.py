@@ -8,6 +8,19 @@ from functools import cache
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.machine import jsonresults
+from course_lib.machine.interest import (
+    BANDS,
+    EVERYBODY,
+    LINK,
+    LINKS,
+    NCCL,
+    OTHER,
+    PEER,
+    TOPO,
+    interest_of,
+    key_of,
+    shape_of,
+)
 from course_lib.machine.nccltests import NcclLog, NcclReader
 from course_lib.machine.nvbandwidth import BandwidthReader, Bandwidths, from_json
 from course_lib.machine.nvlink import NvlinkReader, NvlinkStatus
@@ -184,26 +197,62 @@ def _unwrapped(raw: str) -> str:
     return said.rstrip("\n") if isinstance(said, str) else ""
 
 
-_DIGITS = str.maketrans("123456789", "0" * 9)
+MOST_SHAPES = 20_000  # remembered, of lines up to
+LONGEST_SHAPE = 240  # bytes
 
 
 class _All:
-    """Every reader, fed line by line."""
+    """Every reader; a line goes to those it can matter to and to those that are inside a table of their own."""
 
     def __init__(self):
         self.topo, self.nccl, self.bands = TopoReader(), NcclReader(), BandwidthReader()
         self.peer, self.links = PeerReader(), NvlinkReader()
         self.other: int | None = None
-        self.words = 0
+        self.inside, self.open = 0, EVERYBODY  # readers that want every line; readers that can still learn something
+        self.shapes: dict[bytes, int] = {}
 
-    def feed(self, line: Line) -> None:
-        self.topo.feed(line)
-        self.nccl.feed(line)
-        self.bands.feed(line)
-        self.peer.feed(line)
-        self.links.feed(line)
-        if self.other is None and _OTHER_GATE.search(line.text):
+    def feed(self, line: Line, bits: int) -> None:
+        """Give a line to the readers of these bits."""
+        if bits & TOPO:
+            self.topo.feed(line)
+        if bits & NCCL:
+            self.nccl.feed(line)
+        if bits & BANDS:
+            self.bands.feed(line)
+        if bits & PEER:
+            self.peer.feed(line)
+        if bits & (LINKS | LINK):
+            self.links.feed(line)
+        if bits & OTHER and self.other is None and _OTHER_GATE.search(line.text):
             self.other = next((k for k, (p, _s, _p) in enumerate(_others()) if p.search(line.text)), None)
+        closed = 0
+        if self.topo.full:
+            closed |= TOPO
+        if self.bands.full:
+            closed |= BANDS
+        if self.peer.full:
+            closed |= PEER
+        if self.links.again:
+            closed |= LINK
+        if self.other is not None:
+            closed |= OTHER
+        self.open = EVERYBODY & ~closed
+        inside = TOPO if self.topo.wrapping else 0
+        if self.bands.open is not None:
+            inside |= BANDS
+        if self.peer.open is not None:
+            inside |= PEER
+        self.inside = inside & ~closed
+
+    def wanted(self, shape: bytes) -> int | None:
+        """Return who wants a line of this shape, None where it was not met before."""
+        bits = self.shapes.get(shape)
+        return None if bits is None else bits & self.open | self.inside
+
+    def remember(self, shape: bytes, text: str) -> None:
+        """Keep whom a line matters to; titles of P2P are left out, as prefixes in front of them are told by their digit."""
+        if len(self.shapes) < MOST_SHAPES and len(shape) <= LONGEST_SHAPE and b"P0P" not in shape:
+            self.shapes[shape] = interest_of(shape_of(text), _OTHER_GATE)
 
 
 def read(source, name: str = "") -> Reading:
@@ -249,8 +298,14 @@ def read(source, name: str = "") -> Reading:
                 continue
             if wrapped:
                 raw = _unwrapped(raw)
-            shape = raw.translate(_DIGITS) if "NCCL" in raw else ""
-            if shape in dull:  # a debug line that differs from an idle one in its digits only
+            if not readers.inside and raw.lstrip()[:1].isdigit() and readers.nccl.row(raw, n, ""):
+                continue
+            shape = key_of(raw)
+            debug = "NCCL" in raw
+            if debug and shape in dull:  # a debug line that differs from an idle one in its digits only
+                continue
+            bits = readers.wanted(shape)
+            if bits == 0:
                 continue
             said, tag, stderr, bare = clean(raw)
             if bare is not None and not tag:
@@ -258,8 +313,13 @@ def read(source, name: str = "") -> Reading:
                 last = bare
                 tag = "" if growing else str(bare)
             readers.nccl.facts.dull = False
-            readers.feed(Line(n, said, tag, stderr))
-            if shape and readers.nccl.facts.dull and len(dull) < 20_000:
+            if bits is None:
+                if not readers.inside and readers.nccl.row(said, n, tag):
+                    continue
+                if bare is None:
+                    readers.remember(shape, said)
+            readers.feed(Line(n, said, tag, stderr), EVERYBODY if bits is None else bits)
+            if debug and readers.nccl.facts.dull and len(dull) < MOST_SHAPES:
                 dull.add(shape)
     except Unreadable as error:
         return Reading(name, (), refused=Refused(error.saw, anything()))

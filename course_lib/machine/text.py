@@ -194,6 +194,10 @@ _HOST = re.compile(
     r"(?=\s*(?:\#|\[\d+,\d+\]|\d+(?:\s+[\d.N]|\s*$)|GPU\s?\d+|Link\s\d|[DGC]\w?\\?\w*\s+0\b|mlx\d|NIC\d+|(?:Uni|Bi)directional\s|P2P|Running\s|memcpy\s|Waived|Legend))"
 )
 _CONTEXT = re.compile(r"NCCL|RCCL")
+# Beginnings that no prefix has: a number or a word with a blank and more behind it, a comment, nothing at all.
+_BARE = re.compile(
+    r"\s*(?:#|$|(?:[0-9]+|(?!rank|INFO|DEBUG|stdout|stderr|[A-Z][a-z]{2}\s)[A-Za-z][A-Za-z0-9_=]*)\s+[^|\s])"
+)
 
 
 def clean(text: str) -> tuple[str, str, bool, int | None]:
@@ -204,13 +208,18 @@ def clean(text: str) -> tuple[str, str, bool, int | None]:
     >>> clean("run.log:12: \\x1b[4mGPU0\\x1b[0m")[0].strip()
     'GPU0'
     """
-    if _NEEDS.search(text):
+    bare = text.rstrip()
+    plain = "[" not in bare and bare.isascii() and (bare.isprintable() or bare.replace("\t", " ").isprintable())
+    if not plain and _NEEDS.search(text):
         text = _ESCAPES.sub("", text)
         if not text.isascii():
             text = re.sub(r"[\u00a0\u2000-\u200a\u202f\u3000]", " ", text).replace("\u2212", "-")
-    text = text.rstrip()
+        bare = text.rstrip()
+    text = bare
     tag, stderr, number = "", False, None
     for _turn in range(4):
+        if _BARE.match(text):
+            break
         found = _PREFIX.match(text) or _HOST.match(text)
         if found is None or _CONTEXT.match(text, found.end()):
             break

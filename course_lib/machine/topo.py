@@ -70,6 +70,11 @@ class TopoReader:
         self.foreign = False  # a matrix of GPUs whose words are another tool's
         self._clear()
 
+    @property
+    def full(self) -> bool:
+        """Whether no more is kept."""
+        return len(self.found) >= MOST_MATRICES
+
     def _clear(self) -> None:
         self.header: tuple[list[str], list[str], int] | None = None
         self.wrapping = False
@@ -82,7 +87,7 @@ class TopoReader:
     def feed(self, line: Line) -> None:
         """Take one line."""
         text = line.text
-        if len(self.found) >= MOST_MATRICES:
+        if self.full:
             return
         if "GPU" not in text and "NIC" not in text and ((self.header is None and not self.rows) or not text.strip()):
             return
