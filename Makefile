@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test check format lock exercises messages slides clean
+.PHONY: help lab test lint check format lock exercises messages slides clean
 
 help:
 	@echo "make lab        make the environment and open the course in JupyterLab"
@@ -13,6 +13,7 @@ help:
 	@echo "make exercises  regenerate exercises/ from solutions/ with nbgrader"
 	@echo "make messages   bring the catalogues of other languages up to date (docs/translate.md)"
 	@echo "make slides     slides of all lessons, to be read without a network, in build/slides"
+	@echo "make site       all lessons and pages as a site in build/site, to be read without a kernel or a network (explorers as pictures; no live version yet)"
 	@echo "make format     format code and notebooks"
 	@echo "make lock       refresh the lock files (needs uv)"
 	@echo "make clean      remove the environment and what tests leave"
@@ -36,11 +37,13 @@ lab: $(VENV)/.lab
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup $(PYTEST_ARGS)
 
-check: $(VENV)/.dev
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m course_lib.grading.release --check
+
+check: lint
 	$(BIN)/python -m pytest --numprocesses=auto tests/docs tests/contract
 
 exercises: $(VENV)/.dev
@@ -52,6 +55,9 @@ messages: $(VENV)/.dev
 
 slides: $(VENV)/.dev
 	$(BIN)/interconnect slides $(LESSONS)
+
+site: $(VENV)/.dev
+	$(BIN)/python site/build.py $(LESSONS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix --exit-zero .
