@@ -34,9 +34,9 @@ def key_of(text: str) -> bytes:
 # Words without which a reader does nothing with a line unless it is inside its own table.
 _FACTS = tuple({shape_of(word) for word in (*WORDS, "nccl_", "-> algo", "nranks", "nnodes", "error", "rccl")} - {"000"})
 _WORDS = (
-    (NCCL, ("algbw", "busbw", "(B)", "(elements)", "Rank", "minBytes", "bandwidth", "bounds", "_perf", "NCCL")),
+    (NCCL, ("algbw", "busbw", "(B)", "(elements)", "Rank", "minBytes", "Avg bus bandwidth", "bounds", "_perf", "NCCL")),
     (BANDS, ("(row)", "Running ", "SUM ", "aiv", "Invalid value when", "nvbandwidth", "Device ")),
-    (PEER, ("P0P", "evice")),
+    (PEER, ("P0P",)),
     (LINKS, ("GPU ", "ctive")),
     (LINK, ("Link ",)),
 )
@@ -57,6 +57,8 @@ def interest_of(shape: str, other: re.Pattern) -> int:
             bits |= bit
     if "GPU" in shape or "NIC" in shape or "hfi" in shape or LABEL.match(shape.strip().lstrip("#>|").strip() + " "):
         bits |= TOPO
+    if "evice" in shape and ("pcibu" in small or "peer" in small):
+        bits |= PEER
     if (
         any(word in small for word in _FACTS)
         or _TYPE.search(shape)

@@ -99,10 +99,11 @@ class PeerReader:
             if not self.latency:
                 self._close()
         if "evice" in text:
-            device = _DEVICE.search(text)
+            small = text.lower()
+            device = _DEVICE.search(text) if "pcibu" in small else None
             if device and int(device.group(1)) < 256:
                 self.gpus.setdefault(int(device.group(1)), known_gpu(device.group(2)))
-            reach = _ACCESS.search(text)
+            reach = _ACCESS.search(text) if "peer" in small else None
             if reach and len(self.access) < 1 << 16:
                 pair = (int(reach.group(1)), int(reach.group(3)))
                 self.access[pair] = reach.group(2).upper() == "CAN"
