@@ -20,7 +20,16 @@ from course_lib.timing.stepped import stepped
 from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
 
-LARGE = ("ring", "tree", "binomial", "halving-doubling", "sharp", "hierarchical-ring", "hierarchical-tree", "hierarchical-sharp")
+LARGE = (
+    "ring",
+    "tree",
+    "binomial",
+    "halving-doubling",
+    "sharp",
+    "hierarchical-ring",
+    "hierarchical-tree",
+    "hierarchical-sharp",
+)
 LARGE += ("hierarchical-halving-doubling", "hierarchical-in-network+ring", "hierarchical-in-network+tree")
 ONE = """
 import resource, time

@@ -89,7 +89,11 @@ def test_a_guess_is_compared_at_once_where_the_truth_is_given():
 
 def test_a_measured_answer_is_not_put_into_the_mouth_of_the_model():
     predict("01.p1", "How many times?", unit="×").commit("2")
-    for who, words in (("measured", "it was measured as 1.29 ×"), ("counted", "count is"), ("sheet", "data sheets say")):
+    for who, words in (
+        ("measured", "it was measured as 1.29 ×"),
+        ("counted", "count is"),
+        ("sheet", "data sheets say"),
+    ):
         said = compare("01.p1", 1.29, "×", who)
         assert words in said
         assert "model" not in said

@@ -156,7 +156,9 @@ def test_another_learner_s_numbers_are_recognised_not_silently_failed(mark):
     typed = mark(filled(RIGHT | {"00-q4": f"ben_GBps = {value!r}"}, "alice"))
     assert "numbers of bob" in typed["flags"][0]
     for name in ("bob", "nobody7"):  # set where nobody reads it: what counts is the value when a question is asked
-        hidden = mark(filled(RIGHT | {"00-q3": RIGHT["00-q3"] + f"\nglobals()['LEARNER'] = {name!r}"}, "alice"), "alice")
+        hidden = mark(
+            filled(RIGHT | {"00-q3": RIGHT["00-q3"] + f"\nglobals()['LEARNER'] = {name!r}"}, "alice"), "alice"
+        )
         assert hidden["learner"] == name
     assert mark(filled(RIGHT, " ALICE "))["points"] == 10.0
     assert mark(filled(RIGHT, ""))["points"] == 10.0
