@@ -1,4 +1,4 @@
-"""Interest: which readers a line can matter to, by its shape (digits all 0), so that a long log is not searched by all.
+"""Interest: which readers a line can matter to, by its shape (digits all 0), so that a long log is not searched by all."""
 
 import re
 
