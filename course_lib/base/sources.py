@@ -1,6 +1,5 @@
 """Where a number came from: title, publisher, year and address of every source that the data files name."""
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -8,6 +7,7 @@ from types import MappingProxyType
 
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
+from course_lib.base.tables import numbered
 
 DATA = Path(__file__).parent / "data"
 
@@ -34,22 +34,7 @@ def rows(name: str) -> list[dict[str, str]]:
     >>> rows("sources.csv")[0]["key"] != ""
     True
     """
-    path = DATA / name
-    if not path.is_file():
-        raise CourseError(_("The data file {path} is missing; the installation is not complete.").format(path=path))
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        lines = []
-        for row in reader:
-            if None in row or None in row.values():
-                columns = len(reader.fieldnames or ())
-                raise CourseError(
-                    _("{name}, line {line}: {columns} columns are expected.").format(
-                        name=name, line=reader.line_num, columns=columns
-                    )
-                )
-            lines.append(row | {"line": str(reader.line_num)})
-    return lines
+    return [row | {"line": str(line)} for line, row in numbered(DATA / name)]
 
 
 @cache

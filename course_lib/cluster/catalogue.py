@@ -1,10 +1,10 @@
 """The catalogue of a design review: boxes and racks with year, price and power, each number with its source or its reason."""
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 from course_lib.cluster.published import KINDS, Known
@@ -57,18 +57,17 @@ def _origin(row: dict[str, str], what: str, unit: str, title: str) -> Known:
 @cache
 def _items() -> dict[str, Item]:
     found = {}
-    with open(Path(__file__).parent / "data" / "catalogue.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found[row["part"]] = Item(
-                row["part"],
-                row["title"],
-                load(row["system"]),
-                int(row["year"]),
-                one_of(_("status"), row["status"], STATUS),
-                int(row["hosts_per_unit"]),
-                _origin(row, "usd", "USD", "price"),
-                _origin(row, "W", "W", "power"),
-            )
+    for row in tables.rows(Path(__file__).parent / "data" / "catalogue.csv"):
+        found[row["part"]] = Item(
+            row["part"],
+            row["title"],
+            load(row["system"]),
+            int(row["year"]),
+            one_of(_("status"), row["status"], STATUS),
+            int(row["hosts_per_unit"]),
+            _origin(row, "usd", "USD", "price"),
+            _origin(row, "W", "W", "power"),
+        )
     return found
 
 

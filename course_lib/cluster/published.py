@@ -1,10 +1,10 @@
 """What others published about failing and paying: fleets, parts, recovery times and prices, each with its source."""
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 
@@ -70,19 +70,10 @@ class Known:
     note: str
 
 
-def _rows(name: str) -> list[dict[str, str]]:
-    with open(DATA / name, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for number, row in enumerate(rows, 2):
-        if None in row or None in row.values():
-            raise CourseError(_("{name}, line {line}: a column is missing or too many.").format(name=name, line=number))
-    return rows
-
-
 @cache
 def _fleets() -> dict[str, Fleet]:
     found = {}
-    for row in _rows("fleets.csv"):
+    for row in tables.rows(DATA / "fleets.csv"):
         hosts, span_s = int(row["gpus"]) / int(row["gpus_per_host"]), float(row["span_days"]) * DAY_s
         failures = int(row["failures"]) if row["failures"] else None
         rate = failures / (hosts * span_s) if failures is not None else float(row["rate_per_host_day"]) / DAY_s
@@ -132,7 +123,7 @@ def parts() -> tuple[Part, ...]:
     """
     return tuple(
         Part(r["part"], r["title"], r["group"], int(r["parts_per_host"]), int(r["events"]))
-        for r in _rows("components.csv")
+        for r in tables.rows(DATA / "components.csv")
     )
 
 
@@ -140,7 +131,7 @@ def parts() -> tuple[Part, ...]:
 def _known() -> dict[str, Known]:
     found = {}
     for file, key in (("costs.csv", "item"), ("recovery.csv", "what")):
-        for number, r in enumerate(_rows(file), 2):
+        for number, r in tables.numbered(DATA / file):
             kind = one_of(_("kind of number"), r["kind"], KINDS)
             if (kind == "assumed" and not r["note"]) or (kind != "assumed" and not r["source"]):
                 raise CourseError(

@@ -1,11 +1,11 @@
 """Gallery: a page of what `interconnect diagnose` says about every example (`python -m course_lib.machine.gallery`)."""
 
-import csv
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.units import parse_rate
@@ -36,17 +36,16 @@ def cases(folder: Path = FIXTURES) -> list[Case]:
     path = Path(folder) / "cases.csv"
     if not path.is_file():
         raise CourseError(_("{path} is missing; the gallery is made in a clone of the course.").format(path=path))
-    with open(path, encoding="utf-8", newline="") as file:
-        return [
-            Case(
-                row["title"],
-                tuple(row["files"].split()),
-                tuple(shlex.split(row["arguments"])),
-                int(row["status"]),
-                tuple(word for word in row["says"].split("|") if word),
-            )
-            for row in csv.DictReader(file)
-        ]
+    return [
+        Case(
+            row["title"],
+            tuple(row["files"].split()),
+            tuple(shlex.split(row["arguments"])),
+            int(row["status"]),
+            tuple(word for word in row["says"].split("|") if word),
+        )
+        for row in tables.rows(path)
+    ]
 
 
 def run(case: Case, folder: Path = FIXTURES) -> Report:

@@ -5,7 +5,6 @@ spend their time on starting up, so it reaches `best` · peak / ((1 + area/(m·n
 its bytes need from HBM. `best` is fitted for each family of GPUs and each precision, the rest once for all of them.
 """
 
-import csv
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course_lib.base import hardware
+from course_lib.base import hardware, tables
 from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
 
@@ -112,8 +111,7 @@ def constants(column: str = "shipped") -> dict[str, float]:
     column = one_of(_("column of constants"), column, COLUMNS)
     found = {c.name: c.start for c in DESCRIBED}
     if PATH.exists():
-        with open(PATH, encoding="utf-8", newline="") as file:
-            found |= {row["name"]: float(row[column]) for row in csv.DictReader(file)}
+        found |= {row["name"]: float(row[column]) for row in tables.rows(PATH)}
     return found
 
 

@@ -1,10 +1,10 @@
 """The constants of expert exchanges: what kernels lose on the wires, fitted to published runs by `plan.expertfit`."""
 
-import csv
 import functools
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_lib.base import tables
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 
@@ -26,17 +26,16 @@ class Constants:
 
 @functools.cache
 def _table() -> dict[tuple[str, str], Constants]:
-    with open(PATH, encoding="utf-8", newline="") as file:
-        return {
-            (r["way"], r["phase"]): Constants(
-                float(r["launch_us"]) * 1e-6,
-                float(r["net_launch_us"]) * 1e-6,
-                float(r["up_eff"]),
-                float(r["net_eff"]),
-                float(r["per_sm_GBps"]) * 1e9,
-            )
-            for r in csv.DictReader(file)
-        }
+    return {
+        (r["way"], r["phase"]): Constants(
+            float(r["launch_us"]) * 1e-6,
+            float(r["net_launch_us"]) * 1e-6,
+            float(r["up_eff"]),
+            float(r["net_eff"]),
+            float(r["per_sm_GBps"]) * 1e9,
+        )
+        for r in tables.rows(PATH)
+    }
 
 
 @functools.lru_cache(maxsize=64)

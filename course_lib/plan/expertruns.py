@@ -1,6 +1,5 @@
 """Published runs of expert exchanges beside the model: dispatch and combine times, rates, and which rows the fit saw."""
 
-import csv
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from course_lib.base import tables
 from course_lib.plan import experts
 from course_lib.plan.transformer import Shape, model
 
@@ -68,8 +68,7 @@ def shaped(n_experts: int, n_active: int, hidden: int) -> Shape:
 
 
 def _rows(name: str) -> list[dict]:
-    with open(DATA / name, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return tables.rows(DATA / name)
 
 
 @functools.cache

@@ -1,11 +1,11 @@
 """Published footprints beside the model: what logs, checkpoints and papers print, and what `plan` computes."""
 
-import csv
 import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_lib.base import tables
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.base.units import GiB, MiB, TiB
@@ -54,13 +54,12 @@ def _model_B(kind: str, name: str, arguments: dict) -> float:
 @functools.cache
 def _rows() -> tuple[Compared, ...]:
     compared = []
-    with open(Path(__file__).parent / "data" / "footprints.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            printed_B = float(row["published"]) * _UNITS[row["unit"]]
-            model_B = _model_B(row["kind"], row["model"], json.loads(row["arguments"]))
-            compared.append(
-                Compared(row["what"], row["how"], printed_B, model_B, row["source"], row["address"], row["note"])
-            )
+    for row in tables.rows(Path(__file__).parent / "data" / "footprints.csv"):
+        printed_B = float(row["published"]) * _UNITS[row["unit"]]
+        model_B = _model_B(row["kind"], row["model"], json.loads(row["arguments"]))
+        compared.append(
+            Compared(row["what"], row["how"], printed_B, model_B, row["source"], row["address"], row["note"])
+        )
     return tuple(compared)
 
 

@@ -4,13 +4,13 @@ The sweep is a straight line in the number of micro-batches, and what it has at 
 happens once a step. The model foretells the bubble's part of that from the slope and the layers of each stage.
 """
 
-import csv
 import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from course_lib.base import tables
 from course_lib.base.errors import finite, one_of
 from course_lib.base.language import _
 from course_lib.base.units import GBITPS
@@ -45,22 +45,21 @@ class Row:
 
 @functools.cache
 def _table() -> tuple[Row, ...]:
-    with open(Path(__file__).parent / "data" / "pipelines.csv", encoding="utf-8", newline="") as file:
-        return tuple(
-            Row(
-                r["kind"],
-                r["name"],
-                int(r["stages"]),
-                int(r["n_micro"] or 0),
-                float(r["value"]),
-                r["unit"],
-                tuple(map(int, r["layers"].split())),
-                r["source"],
-                r["address"],
-                r["note"],
-            )
-            for r in csv.DictReader(file)
+    return tuple(
+        Row(
+            r["kind"],
+            r["name"],
+            int(r["stages"]),
+            int(r["n_micro"] or 0),
+            float(r["value"]),
+            r["unit"],
+            tuple(map(int, r["layers"].split())),
+            r["source"],
+            r["address"],
+            r["note"],
         )
+        for r in tables.rows(Path(__file__).parent / "data" / "pipelines.csv")
+    )
 
 
 def rows(kind: str) -> tuple[Row, ...]:

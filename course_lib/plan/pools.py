@@ -3,7 +3,6 @@
 Capacities are data-sheet bytes (80 GB is 80e9). A pool adds up capacity; it does not place data: software does.
 """
 
-import csv
 import functools
 import math
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course_lib.base import hardware
+from course_lib.base import hardware, tables
 from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes
@@ -39,13 +38,12 @@ class Pool:
 @functools.cache
 def _hosts() -> dict[str, Pool]:
     pools = {}
-    with open(Path(__file__).parent / "data" / "pools.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            rate = hardware.value(row["link"], row["bandwidth_field"])
-            source = row["source"] or _("assumed: {note}").format(note=row["note"])
-            pools[row["name"]] = Pool(
-                row["name"], row["title"], float(row["capacity_GB"]) * 1e9, int(row["n_gpus"]), rate, source
-            )
+    for row in tables.rows(Path(__file__).parent / "data" / "pools.csv"):
+        rate = hardware.value(row["link"], row["bandwidth_field"])
+        source = row["source"] or _("assumed: {note}").format(note=row["note"])
+        pools[row["name"]] = Pool(
+            row["name"], row["title"], float(row["capacity_GB"]) * 1e9, int(row["n_gpus"]), rate, source
+        )
     return pools
 
 

@@ -4,14 +4,13 @@ Only the products of the linear layers run in FP8 in these runs; attention, the 
 model has no fitted constant: it takes from the measured BF16 time what those products save at the data sheet's rates.
 """
 
-import csv
 import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from course_lib.base import hardware
+from course_lib.base import hardware, tables
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.plan.price import pricer
@@ -53,23 +52,22 @@ def rows() -> tuple[Row, ...]:
     >>> [(row.precision, row.tokens_per_s_per_gpu) for row in rows()[:2]]
     [('bf16', 52275.0), ('fp8', 70315.0)]
     """
-    with open(Path(__file__).parent / "data" / "precisions.csv", encoding="utf-8", newline="") as file:
-        return tuple(
-            Row(
-                r["job"],
-                r["model"],
-                int(r["n_gpus"]),
-                int(r["seq"]),
-                int(r["batch_per_gpu"]),
-                r["recompute"],
-                r["precision"],
-                float(r["tokens_per_s_per_gpu"]),
-                r["source"],
-                r["address"],
-                r["note"],
-            )
-            for r in csv.DictReader(file)
+    return tuple(
+        Row(
+            r["job"],
+            r["model"],
+            int(r["n_gpus"]),
+            int(r["seq"]),
+            int(r["batch_per_gpu"]),
+            r["recompute"],
+            r["precision"],
+            float(r["tokens_per_s_per_gpu"]),
+            r["source"],
+            r["address"],
+            r["note"],
         )
+        for r in tables.rows(Path(__file__).parent / "data" / "precisions.csv")
+    )
 
 
 def shape_of(name: str, seq: int = 0) -> Shape:

@@ -4,13 +4,13 @@ Each GPU keeps its batch while GPUs are added (weak scaling). Sources: torchtita
 (MPT-7b, FSDP on A100), Hugging Face's playbook (plain replicas on H100; model and batch are not printed, so no model).
 """
 
-import csv
 import functools
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 from course_lib.base.units import GiB
@@ -60,27 +60,26 @@ def _table() -> tuple[Row, ...]:
     def number(text: str) -> int:
         return int(text or 0)
 
-    with open(Path(__file__).parent / "data" / "replicas.csv", encoding="utf-8", newline="") as file:
-        return tuple(
-            Row(
-                r["series"],
-                number(r["gpus"]),
-                r["model"],
-                r["system"],
-                r["scheme"],
-                number(r["seq"]),
-                number(r["micro_batch"]),
-                number(r["micro_batches"]),
-                r["recompute"],
-                number(r["reduce_B"]),
-                float(r["tokens_per_s_per_gpu"]),
-                float(r["memory_GiB"] or 0) * GiB,
-                r["source"],
-                r["address"],
-                r["note"],
-            )
-            for r in csv.DictReader(file)
+    return tuple(
+        Row(
+            r["series"],
+            number(r["gpus"]),
+            r["model"],
+            r["system"],
+            r["scheme"],
+            number(r["seq"]),
+            number(r["micro_batch"]),
+            number(r["micro_batches"]),
+            r["recompute"],
+            number(r["reduce_B"]),
+            float(r["tokens_per_s_per_gpu"]),
+            float(r["memory_GiB"] or 0) * GiB,
+            r["source"],
+            r["address"],
+            r["note"],
         )
+        for r in tables.rows(Path(__file__).parent / "data" / "replicas.csv")
+    )
 
 
 def rows(series: str = "titan") -> tuple[Row, ...]:

@@ -1,6 +1,5 @@
 """Evidence: training steps beside the model; `python -m course_lib.plan.stepevidence` writes docs/accuracy_training.md."""
 
-import csv
 import functools
 import re
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from course_lib.base import tables
 from course_lib.base.language import _
 from course_lib.plan import trainingdata
 from course_lib.plan.efficiency import DESCRIBED, constants
@@ -95,8 +95,10 @@ def calculon() -> dict[tuple[str, str], float]:
     >>> calculon()["gpt3-175b", "selective"]
     13.64
     """
-    with open(trainingdata.FOLDER / "calculon.csv", encoding="utf-8", newline="") as file:
-        return {(row["model"], row["recompute"]): float(row["step_s"]) for row in csv.DictReader(file)}
+    return {
+        (row["model"], row["recompute"]): float(row["step_s"])
+        for row in tables.rows(trainingdata.FOLDER / "calculon.csv")
+    }
 
 
 @dataclass(frozen=True, slots=True)

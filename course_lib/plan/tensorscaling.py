@@ -4,7 +4,6 @@ A 3.6-billion-parameter model (`nanotron-3b`) on hosts of 8 H100: up to 8 ranks 
 The source does not name the network; `compare` takes one 400 Gb/s card a GPU unless told otherwise.
 """
 
-import csv
 import functools
 import math
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from course_lib.base import tables
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.plan.footprint import Plan, footprint
@@ -53,19 +53,18 @@ class Row:
 
 @functools.cache
 def _table() -> tuple[Row, ...]:
-    with open(Path(__file__).parent / "data" / "tensor_scaling.csv", encoding="utf-8", newline="") as file:
-        return tuple(
-            Row(
-                r["style"],
-                int(r["tensor"]),
-                int(r["batch"]),
-                float(r["tokens_per_s_per_gpu"]),
-                r["source"],
-                r["address"],
-                r["note"],
-            )
-            for r in csv.DictReader(file)
+    return tuple(
+        Row(
+            r["style"],
+            int(r["tensor"]),
+            int(r["batch"]),
+            float(r["tokens_per_s_per_gpu"]),
+            r["source"],
+            r["address"],
+            r["note"],
         )
+        for r in tables.rows(Path(__file__).parent / "data" / "tensor_scaling.csv")
+    )
 
 
 def rows(style: str = "tensor") -> tuple[Row, ...]:

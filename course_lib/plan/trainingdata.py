@@ -7,7 +7,6 @@ linear attention) and of routers that drop tokens are dropped. One row remains f
 median of its step times, for the same plan recurs across releases. A plan that does not divide evenly is dropped.
 """
 
-import csv
 import functools
 import re
 import zlib
@@ -17,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.plan.grid import Layout, data_of
@@ -277,27 +277,26 @@ def _run(row: dict[str, str]) -> Run | str:
 def _table(name: str = "training.csv") -> tuple[tuple[Run, ...], dict[str, int]]:
     settings: dict[tuple, list[Run]] = {}
     dropped: Counter[str] = Counter()
-    with open(FOLDER / name, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            apart = taken_apart(row)
-            if not apart:
-                dropped[_("two values, or no precision")] += 1
-            for one in apart:
-                run = _run(one)
-                if isinstance(run, str):
-                    dropped[run] += 1
-                else:
-                    key = (run.model, row["system"].lower().removeprefix("dgx-"), run.layout, run.global_batch)
-                    key += (
-                        run.micro_batch,
-                        run.interleave,
-                        run.seq,
-                        run.precision,
-                        run.recompute,
-                        run.zero,
-                        run.sequence,
-                    )
-                    settings.setdefault(key, []).append(run)
+    for row in tables.rows(FOLDER / name):
+        apart = taken_apart(row)
+        if not apart:
+            dropped[_("two values, or no precision")] += 1
+        for one in apart:
+            run = _run(one)
+            if isinstance(run, str):
+                dropped[run] += 1
+            else:
+                key = (run.model, row["system"].lower().removeprefix("dgx-"), run.layout, run.global_batch)
+                key += (
+                    run.micro_batch,
+                    run.interleave,
+                    run.seq,
+                    run.precision,
+                    run.recompute,
+                    run.zero,
+                    run.sequence,
+                )
+                settings.setdefault(key, []).append(run)
     runs = [
         replace(
             same[0],
@@ -346,5 +345,4 @@ def sources() -> dict[str, tuple[str, str]]:
     >>> sources()["bigscience"][1].startswith("https://")
     True
     """
-    with open(FOLDER / "training_sources.csv", encoding="utf-8", newline="") as file:
-        return {row["source"]: (row["title"], row["address"]) for row in csv.DictReader(file)}
+    return {row["source"]: (row["title"], row["address"]) for row in tables.rows(FOLDER / "training_sources.csv")}

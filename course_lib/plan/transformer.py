@@ -4,13 +4,13 @@ Validity: decoder-only models with one attention and one MLP per layer. Only mat
 operations (2 for each multiply-add); norms, softmax and activation functions are a per cent or less of those.
 """
 
-import csv
 import functools
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
 
@@ -212,9 +212,8 @@ def _table() -> dict[str, Shape]:
     kinds = {field.name: field.type for field in fields(Shape)}
     read = {int: int, float: float, str: str, bool: lambda text: text == "yes"}
     table = {}
-    with open(Path(__file__).parent / "data" / "models.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            table[row["name"]] = Shape(**{key: read[kinds[key]](text) for key, text in row.items()})
+    for row in tables.rows(Path(__file__).parent / "data" / "models.csv"):
+        table[row["name"]] = Shape(**{key: read[kinds[key]](text) for key, text in row.items()})
     return table
 
 

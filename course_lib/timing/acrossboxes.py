@@ -1,6 +1,5 @@
 """An all-reduce that leaves its box: published times, what their digits allow, and which models they exclude."""
 
-import csv
 import functools
 import math
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
 from course_lib.comm.meaning import bus_factor
@@ -56,21 +56,19 @@ def runs() -> dict[str, Run]:
     (32, 22.05)
     """
     rows: dict[str, list[dict[str, str]]] = {}
-    with open(DATA / "boxes_b200.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            rows.setdefault(row["run"], []).append(row)
+    for row in tables.rows(DATA / "boxes_b200.csv"):
+        rows.setdefault(row["run"], []).append(row)
     found = {}
-    with open(DATA / "boxes_b200_runs.csv", encoding="utf-8", newline="") as file:
-        for about in csv.DictReader(file):
-            mine = rows[about["run"]]
-            boxes = int(mine[0]["boxes"])
-            size = np.array([float(r["message_KiB"]) * 1024 for r in mine])
-            printed = tuple(r["printed_GBps"] for r in mine)
-            rate = np.array([float(text) for text in printed]) * 1e9
-            n = boxes * PER_BOX
-            time_s = bus_factor("all_reduce", n) * size / rate
-            where = (about["settings"], about["title"], about["address"])
-            found[about["run"]] = Run(about["run"], boxes, n, size, printed, rate, time_s, *where)
+    for about in tables.rows(DATA / "boxes_b200_runs.csv"):
+        mine = rows[about["run"]]
+        boxes = int(mine[0]["boxes"])
+        size = np.array([float(r["message_KiB"]) * 1024 for r in mine])
+        printed = tuple(r["printed_GBps"] for r in mine)
+        rate = np.array([float(text) for text in printed]) * 1e9
+        n = boxes * PER_BOX
+        time_s = bus_factor("all_reduce", n) * size / rate
+        where = (about["settings"], about["title"], about["address"])
+        found[about["run"]] = Run(about["run"], boxes, n, size, printed, rate, time_s, *where)
     return found
 
 

@@ -1,11 +1,11 @@
 """The fitted constants of each family of links: what each means, what it is pulled to, and the table that the fit wrote."""
 
-import csv
 import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.base.errors import CourseError, one_of
+from course_lib.base import tables
+from course_lib.base.errors import one_of
 from course_lib.base.language import _
 
 PATH = Path(__file__).parent / "data" / "constants.csv"
@@ -93,14 +93,8 @@ def described(kind: str, family: str) -> dict[str, Constant]:
 @functools.cache
 def _table() -> dict[tuple[str, str], dict[str, dict[str, str]]]:
     table: dict = {}
-    try:
-        with open(PATH, encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                table.setdefault((row["kind"], row["family"]), {})[row["name"]] = row
-    except OSError as error:
-        raise CourseError(
-            _("The fitted constants are missing ({why}); run python -m course_lib.timing.fit.").format(why=error)
-        ) from None
+    for row in tables.rows(PATH):
+        table.setdefault((row["kind"], row["family"]), {})[row["name"]] = row
     return table
 
 

@@ -1,6 +1,5 @@
 """The published sweeps as records, and which of them train the constants and which only judge."""
 
-import csv
 import functools
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from course_lib.base import tables
 from course_lib.timing.system import System, load
 
 DATA = Path(__file__).parent / "data"
@@ -57,26 +57,24 @@ def sweeps() -> tuple[Sweep, ...]:
     True
     """
     points = defaultdict(list)
-    with open(DATA / "points.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            points[row["sweep"]].append((float(row["message_B"]), float(row["time_us"]) * 1e-6))
+    for row in tables.rows(DATA / "points.csv"):
+        points[row["sweep"]].append((float(row["message_B"]), float(row["time_us"]) * 1e-6))
     found = []
-    with open(DATA / "sweeps.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            message_B, time_s = np.array(sorted(points[row["sweep"]])).T
-            names = ("fabric", "op", "settings", "library", "flag", "source", "note")
-            found.append(
-                Sweep(
-                    row["sweep"],
-                    row["measured_on"],
-                    load(row["system"]),
-                    int(row["n_ranks"]),
-                    int(row["n_hosts"]),
-                    *(row[name] for name in names),
-                    message_B,
-                    time_s,
-                )
+    for row in tables.rows(DATA / "sweeps.csv"):
+        message_B, time_s = np.array(sorted(points[row["sweep"]])).T
+        names = ("fabric", "op", "settings", "library", "flag", "source", "note")
+        found.append(
+            Sweep(
+                row["sweep"],
+                row["measured_on"],
+                load(row["system"]),
+                int(row["n_ranks"]),
+                int(row["n_hosts"]),
+                *(row[name] for name in names),
+                message_B,
+                time_s,
             )
+        )
     return tuple(found)
 
 

@@ -1,12 +1,12 @@
 """A system as the timing models see it: what joins GPUs in a host, what joins hosts, and how a user describes their own."""
 
-import csv
 import functools
 import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_lib.base import tables
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
 from course_lib.timing.tomlfile import check_keys, line_of
@@ -76,35 +76,34 @@ class System:
 @functools.cache
 def _table() -> tuple[dict[str, System], dict[str, str]]:
     systems, aliases = {}, {}
-    with open(Path(__file__).parent / "data" / "systems.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            up = ScaleUp(
-                row["up_kind"],
-                float(row["up_bandwidth_GBps"]) * 1e9,
-                float(row["up_latency_us"]) * 1e-6,
-                row["up_in_network"] == "yes",
-                row["up_family"],
-            )
-            out = ScaleOut(
-                int(row["nics_per_host"]),
-                float(row["net_bandwidth_GBps"]) * 1e9,
-                float(row["net_latency_us"]) * 1e-6,
-                1.0,
-                row["net_in_network"] == "yes",
-                row["net_family"],
-            )
-            systems[row["name"]] = System(
-                row["name"],
-                row["gpu"],
-                int(row["gpus_per_host"]),
-                int(row["hosts_per_domain"]),
-                int(row["hosts"]),
-                up,
-                out,
-                row["source"],
-                row["note"],
-            )
-            aliases.update(dict.fromkeys(row["aliases"].split(), row["name"]))
+    for row in tables.rows(Path(__file__).parent / "data" / "systems.csv"):
+        up = ScaleUp(
+            row["up_kind"],
+            float(row["up_bandwidth_GBps"]) * 1e9,
+            float(row["up_latency_us"]) * 1e-6,
+            row["up_in_network"] == "yes",
+            row["up_family"],
+        )
+        out = ScaleOut(
+            int(row["nics_per_host"]),
+            float(row["net_bandwidth_GBps"]) * 1e9,
+            float(row["net_latency_us"]) * 1e-6,
+            1.0,
+            row["net_in_network"] == "yes",
+            row["net_family"],
+        )
+        systems[row["name"]] = System(
+            row["name"],
+            row["gpu"],
+            int(row["gpus_per_host"]),
+            int(row["hosts_per_domain"]),
+            int(row["hosts"]),
+            up,
+            out,
+            row["source"],
+            row["note"],
+        )
+        aliases.update(dict.fromkeys(row["aliases"].split(), row["name"]))
     return systems, aliases
 
 
