@@ -7,7 +7,7 @@ from pathlib import Path
 from course_lib.base import tables
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
-from course_lib.cluster.published import KINDS, Known
+from course_lib.cluster.published import KINDS, Known, from_table
 from course_lib.timing.system import System, load
 
 STATUS = ("ships", "announced")
@@ -44,13 +44,15 @@ class Item:
 
 def _origin(row: dict[str, str], what: str, unit: str, title: str) -> Known:
     key = "usd" if what == "usd" else "W"
-    kind = one_of(_("kind"), row[f"{key}_kind"], KINDS)
     note = row[f"{key}_note"]
+    value, kind, source, address = from_table(
+        row[f"unit_{key}"], row[f"{key}_kind"], row[f"{key}_source"], row[f"{key}_address"]
+    )
+    kind = one_of(_("kind"), kind, KINDS)
     if kind == "assumed" and not note:
         raise CourseError(_("{part}: an assumed number needs a note.").format(part=row["part"]))
-    if kind != "assumed" and not (row[f"{key}_source"] and row[f"{key}_address"]):
+    if kind != "assumed" and not (source and address):
         raise CourseError(_("{part}: a number of kind {kind} needs its source.").format(part=row["part"], kind=kind))
-    value, source, address = float(row[f"unit_{key}"]), row[f"{key}_source"], row[f"{key}_address"]
     return Known(f"{row['part']}, {title}", title, value, unit, kind, source, address, note)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from course_lib.base import tables
+from course_lib.base import hardware, tables
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 
@@ -127,22 +127,36 @@ def parts() -> tuple[Part, ...]:
     )
 
 
+def from_table(text: str, kind: str, source: str, address: str) -> tuple[float, str, str, str]:
+    """Return value, kind, source and address of a number; `item.field` takes all four from the hardware table.
+
+    >>> from_table("dgx-h100.power_W", "", "", "")[:2]
+    (10200.0, 'spec')
+    >>> from_table("1.3", "assumed", "", "")
+    (1.3, 'assumed', '', '')
+    """
+    item, dot, field = text.partition(".")
+    if not dot or item.isdigit():
+        return float(text), kind, source, address
+    origin = hardware.source_of(item, field)
+    return hardware.value(item, field), hardware.line(item, field).kind, str(origin), origin.address
+
+
 @cache
 def _known() -> dict[str, Known]:
     found = {}
     for file, key in (("costs.csv", "item"), ("recovery.csv", "what")):
         for number, r in tables.numbered(DATA / file):
-            kind = one_of(_("kind of number"), r["kind"], KINDS)
-            if (kind == "assumed" and not r["note"]) or (kind != "assumed" and not r["source"]):
+            value, kind, source, address = from_table(r["value"], r["kind"], r["source"], r["address"])
+            kind = one_of(_("kind of number"), kind, KINDS)
+            if (kind == "assumed" and not r["note"]) or (kind != "assumed" and not source):
                 raise CourseError(
                     _("{file}, line {line}: {name} needs a source, or a note if it is assumed.").format(
                         file=file, line=number, name=r[key]
                     )
                 )
             title = r.get("title") or r["note"]
-            found[r[key]] = Known(
-                r[key], title, float(r["value"]), r["unit"], kind, r["source"], r["address"], r["note"]
-            )
+            found[r[key]] = Known(r[key], title, value, r["unit"], kind, source, address, r["note"])
     return found
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from course_lib.base import hardware, tables
 from course_lib.base.errors import CourseError
-from course_lib.cluster import cost, loadmix
+from course_lib.cluster import cost, loadmix, published
 from course_lib.cluster.published import YEAR_s, assumptions, known
 
 
@@ -112,3 +113,31 @@ def test_inside_a_rack_neighbours_do_not_slow():
 
 def test_predictions_outside_what_was_measured_say_so():
     assert loadmix.mix_time("dgx-h100", loadmix.mix("expert training")).outside
+
+
+def test_no_number_of_the_hardware_table_is_typed_again():
+    """A price or a power that base knows is taken from there, so that two lessons cannot disagree."""
+    known_there = {hardware.value("prices", field) for field in ("h100_server_usd", "ndr_switch_usd", "optic_800g_W")}
+    known_there |= {
+        hardware.value(item, field)
+        for item in hardware.items()
+        for field in hardware.record(item)
+        if field.startswith("power") and field.endswith("_W")
+    }
+    typed = [(row["item"], row["value"]) for row in tables.rows(published.DATA / "costs.csv")]
+    typed += [
+        (row["part"], row[key])
+        for row in tables.rows(published.DATA / "catalogue.csv")
+        for key in ("unit_usd", "unit_W")
+    ]
+    again = [(name, text) for name, text in typed if text.replace(".", "", 1).isdigit() and float(text) in known_there]
+    assert again == []
+
+
+def test_electricity_and_interruptions_are_those_of_the_hardware_table():
+    per_kWh = hardware.value("prices", "electricity_usd_per_J") * 3.6e6
+    assert published.known("electricity_usd_per_kWh").value == pytest.approx(per_kWh)
+    llama = published.fleet("llama3-405b")
+    assert llama.failures == hardware.value("llama3-405b", "unexpected")
+    assert llama.span_s == hardware.value("llama3-405b", "span_s")
+    assert llama.gpus == hardware.value("llama3-405b", "gpus")
