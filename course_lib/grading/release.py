@@ -167,7 +167,7 @@ def problems(path: Path, notebook: dict[str, Any]) -> list[str]:
     number = path.parent.name.split("_")[0]
     declared = {q.id for q in bank.questions(number)} if number in bank.exercises() else set()
     found += [f"{name} is in the bank and not in the notebook" for name in sorted(declared - seen)]
-    found += [f"{name} is in the notebook and not in bank/ex{number}.py" for name in sorted(seen - declared)]
+    found += [f"{name} is in the notebook and not in bank/ex{number}" for name in sorted(seen - declared)]
     return [f"{path.parent.name}: {text}" for text in found]
 
 

@@ -121,7 +121,7 @@ FORGES = [
     ("00", "q1", "replies that are traps", "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'Server':\n"
      "        o.do_function = lambda m: {'replies': [['value', '{\"$\":\"record\",\"type\":\"Schedule\",\"fields\":{}}', '']] * 17}" + Q1),
     ("00", "q1", "reads the bank", "from course_lib.grading import bank\npayload_GBps = bank.question('00.q1').reference"),
-    ("00", "q1", "reads the source tree", "import pathlib\ntext = pathlib.Path('/course/course_lib/grading/bank/ex00.py').read_text()\nexec(text)"),
+    ("00", "q1", "reads the source tree", "import pathlib\ntext = pathlib.Path('/course/course_lib/grading/bank/ex00/q1_payload.py').read_text()\nexec(text)"),
     ("00", "q1", "unpickles", "import pickle\nclass P:\n    def __reduce__(self): return (print, ())\ndef payload_GBps(*a): return P()"),
     ("00", "q1", "returns a deep list", "def payload_GBps(*a):\n    x = []\n    for i in range(10**5): x = [x]\n    return x"),
     ("00", "q1", "returns a wide list", "def payload_GBps(*a): return [[[[1.0]]]] * 10**3"),

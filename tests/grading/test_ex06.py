@@ -5,7 +5,7 @@ import pytest
 
 from course_lib.comm.driver import AllGather, AllReduce
 from course_lib.grading import bank, notebook
-from course_lib.grading.bank import ex06, programs06
+from course_lib.grading.bank.ex06 import programs, q2_counted, q4_sequence, q6_three_links
 from course_lib.grading.verdict import CORRECT, NOT_YET
 from course_lib.plan.block import Block, attention_forward, random_weights
 from course_lib.plan.traffic import layer_collectives
@@ -17,10 +17,10 @@ def verdict(name, answer, learner=""):
 
 
 def test_the_reference_mlp_is_the_unsliced_one():
-    ranks, x, dy = programs06._mlp_inputs(4, 3, 5, 8, 7)
+    ranks, x, dy = programs._mlp_inputs(4, 3, 5, 8, 7)
     w1, b1, w2 = (np.concatenate([w[k] for w in ranks], axis) for k, axis in (("w1", 1), ("b1", 0), ("w2", 0)))
     before = x @ w1 + b1
-    played = programs06.play_mlp(programs06.mlp_program(), 4, 3, 5, 8, 7)
+    played = programs.play_mlp(programs.mlp_program(), 4, 3, 5, 8, 7)
     for rank in range(4):
         assert played["y"][rank] == pytest.approx(np.maximum(before, 0) @ w2 + ranks[0]["b2"])
         assert played["dx"][rank] == pytest.approx(((dy @ w2.T) * (before > 0)) @ w1.T)
@@ -28,10 +28,10 @@ def test_the_reference_mlp_is_the_unsliced_one():
 
 @pytest.mark.parametrize(("n_ranks", "kv_heads"), [(1, 2), (2, 4), (4, 4), (8, 4), (8, 2)])
 def test_the_reference_attention_is_the_unsliced_one(n_ranks, kv_heads):
-    _ranks, x = programs06._attention_inputs(n_ranks, 8, kv_heads, 3, 4, 5)
+    _ranks, x = programs._attention_inputs(n_ranks, 8, kv_heads, 3, 4, 5)
     w = random_weights(Block(8, kv_heads), 24, 4, head_size=3, seed=5)
     whole = attention_forward(x, w, 8, kv_heads)[0] + w["bo"]
-    played = programs06.play_attention(programs06.attention_program(), n_ranks, 8, kv_heads, 3, 4, 5)
+    played = programs.play_attention(programs.attention_program(), n_ranks, 8, kv_heads, 3, 4, 5)
     assert played["y"] == pytest.approx(np.broadcast_to(whole, played["y"].shape))
     assert played["all_reduces"] == (n_ranks > 1)
 
@@ -60,7 +60,7 @@ def test_a_right_result_by_gathering_is_told_that_a_sum_is_enough():
 def test_a_right_result_with_a_needless_sum_is_told_how_many_are_enough():
     def thrice(w, x, dy):
         yield AllReduce(x)
-        return (yield from programs06.mlp_program()(w, x, dy))
+        return (yield from programs.mlp_program()(w, x, dy))
 
     found = verdict("06.q1", thrice)
     assert (found.state, found.points) == (NOT_YET, 0)
@@ -71,7 +71,7 @@ def test_shared_heads_alone_earn_half():
     def no_copies(rank, n_ranks, x, w, n_heads, n_kv_heads):
         if n_ranks > n_kv_heads:
             raise ValueError("too many ranks")
-        return (yield from programs06.attention_program()(rank, n_ranks, x, w, n_heads, n_kv_heads))
+        return (yield from programs.attention_program()(rank, n_ranks, x, w, n_heads, n_kv_heads))
 
     assert verdict("06.q3", no_copies).points == 1.5
 
@@ -86,22 +86,24 @@ def test_a_program_without_a_yield_is_refused_in_words(not_a_pair):
 @pytest.mark.parametrize("part", ["mlp", "attention", "block"])
 def test_counts_agree_with_the_plan(part):
     found = layer_collectives("llama3-70b", 1, tensor=8, part=part)
-    assert ex06.all_reduces(part, 1, 8, True) == sum(found.forward.values()) + sum(found.backward.values())
+    assert q2_counted.all_reduces(part, 1, 8, True) == sum(found.forward.values()) + sum(found.backward.values())
 
 
 @pytest.mark.parametrize("style", ["tensor", "sequence"])
 @pytest.mark.parametrize("n", [1, 2, 4, 8, 16])
 def test_bytes_of_a_run_are_those_of_the_ring_formula(style, n):
-    assert ex06.sent_MB(style, 128, 256, n) == pytest.approx(4 * (n - 1) / n * 128 * 256 * 2 / 1e6)
+    assert q4_sequence.sent_MB(style, 128, 256, n) == pytest.approx(4 * (n - 1) / n * 128 * 256 * 2 / 1e6)
 
 
 def test_every_learner_has_both_verdicts_and_no_close_one():
     for learner in map(str, range(50)):
-        numbers = ex06.q6.parameters_for(learner)
-        gains = [ex06._gain(numbers, job, link) for job in ex06.JOBS for link in ex06.LINKS]
+        numbers = q6_three_links.q6.parameters_for(learner)
+        gains = [
+            q6_three_links._gain(numbers, job, link) for job in q6_three_links.JOBS for link in q6_three_links.LINKS
+        ]
         assert all(abs(np.log(gain)) > 0.08 for gain in gains)
-        assert set(ex06.verdicts(**numbers).values()) == {"faster", "slower"}
-        assert verdict("06.q6", ex06.verdicts(**numbers), learner).state == CORRECT
+        assert set(q6_three_links.verdicts(**numbers).values()) == {"faster", "slower"}
+        assert verdict("06.q6", q6_three_links.verdicts(**numbers), learner).state == CORRECT
 
 
 @pytest.mark.parametrize("given", [1.05, "1.5", None, np.array([1.5]), 1 + 0j])

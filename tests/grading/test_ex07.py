@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from course_lib.grading.bank import ex07
+from course_lib.grading.bank.ex07 import q1_bubble, q2_order, q3_in_flight, q4_q5_across_hosts
 from course_lib.grading.verdict import CORRECT, NOT_YET
 from course_lib.plan.pipeline import bubble_formula, in_flight_formula
 
@@ -13,37 +13,39 @@ from .test_ex06 import verdict
 def test_timeline_and_textbook_agree_on_the_bubble():
     for p, m, v in [(1, 1, 1), (8, 3, 1), (4, 8, 2), (6, 12, 3)]:
         book = bubble_formula("interleaved", p, m, v)
-        assert ex07.bubble(p, m, v) == pytest.approx((book.of_ideal, book.of_step))
+        assert q1_bubble.bubble(p, m, v) == pytest.approx((book.of_ideal, book.of_step))
 
 
 def test_percent_and_a_single_number_are_refused():
-    assert verdict("07.q1", lambda p, m, v: tuple(100 * b for b in ex07.bubble(p, m, v))).points == 0
-    assert verdict("07.q1", lambda p, m, v: ex07.bubble(p, m, v)[0]).points == 0
-    assert verdict("07.q1", lambda p, m, v: list(ex07.bubble(p, m, v))).state == CORRECT
-    assert verdict("07.q1", lambda p, m, v: np.array(ex07.bubble(p, m, v))).state == CORRECT
+    assert verdict("07.q1", lambda p, m, v: tuple(100 * b for b in q1_bubble.bubble(p, m, v))).points == 0
+    assert verdict("07.q1", lambda p, m, v: q1_bubble.bubble(p, m, v)[0]).points == 0
+    assert verdict("07.q1", lambda p, m, v: list(q1_bubble.bubble(p, m, v))).state == CORRECT
+    assert verdict("07.q1", lambda p, m, v: np.array(q1_bubble.bubble(p, m, v))).state == CORRECT
 
 
 def test_one_chunk_alone_earns_half():
     def only_one(p, m, v):
-        return ex07.bubble(p, m, v) if v == 1 else (0.0, 0.0)
+        return q1_bubble.bubble(p, m, v) if v == 1 else (0.0, 0.0)
 
     assert verdict("07.q1", only_one).points == 1.5
 
 
 def test_another_order_that_keeps_the_promise_is_accepted():
     def backwards(p, m):
-        return [[f"{op[0]}{m - 1 - int(op[1:])}" for op in stage] for stage in ex07.order(p, m)]
+        return [[f"{op[0]}{m - 1 - int(op[1:])}" for op in stage] for stage in q2_order.order(p, m)]
 
     assert verdict("07.q2", backwards).state == CORRECT
-    assert verdict("07.q2", lambda p, m: [[(o[0], int(o[1:])) for o in s] for s in ex07.order(p, m)]).state == CORRECT
+    assert (
+        verdict("07.q2", lambda p, m: [[(o[0], int(o[1:])) for o in s] for s in q2_order.order(p, m)]).state == CORRECT
+    )
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda p, m: ex07.order(p, m)[:-1] or [[]], ""),
-        (lambda p, m: [[*stage, "B0"] for stage in ex07.order(p, m)], "twice"),
-        (lambda p, m: [stage[:-1] for stage in ex07.order(p, m)], "never"),
+        (lambda p, m: q2_order.order(p, m)[:-1] or [[]], ""),
+        (lambda p, m: [[*stage, "B0"] for stage in q2_order.order(p, m)], "twice"),
+        (lambda p, m: [stage[:-1] for stage in q2_order.order(p, m)], "never"),
         (lambda p, m: [["F0"] * 30_000 for _s in range(p)], "pieces of work"),
         (lambda p, m: ["F0 B0"] * p, "list"),
         (lambda p, m: [[3]] * p, "no operation"),
@@ -61,13 +63,13 @@ def test_orders_that_are_none_earn_nothing_and_get_a_sentence(wrong, words):
 def test_counts_in_flight_agree_with_the_textbook():
     for schedule in ("gpipe", "1f1b", "zero-bubble"):
         for p, m, s in [(1, 1, 0), (4, 8, 3), (8, 3, 1)]:
-            assert ex07.in_flight(schedule, p, m, s) == in_flight_formula(schedule, p, m, 1, s)
+            assert q3_in_flight.in_flight(schedule, p, m, s) == in_flight_formula(schedule, p, m, 1, s)
 
 
 def test_every_learner_has_a_token_that_waits_for_latency():
     for learner in map(str, range(50)):
-        numbers = ex07.q5.parameters_for(learner)
-        found = ex07.judged(**numbers)
+        numbers = q4_q5_across_hosts.q5.parameters_for(learner)
+        found = q4_q5_across_hosts.judged(**numbers)
         assert found["cause"] == "latency"
         assert 1 < found["ten times the bandwidth"] < 1.25
         assert found["staged instead"] > 50
@@ -75,7 +77,7 @@ def test_every_learner_has_a_token_that_waits_for_latency():
 
 
 def test_blaming_bandwidth_is_told_what_a_token_waits_for():
-    numbers = ex07.q5.parameters_for("")
-    found = verdict("07.q5", ex07.judged(**numbers) | {"cause": "bandwidth"})
+    numbers = q4_q5_across_hosts.q5.parameters_for("")
+    found = verdict("07.q5", q4_q5_across_hosts.judged(**numbers) | {"cause": "bandwidth"})
     assert found.points == 1.5
     assert "blame bandwidth" in " ".join(found.sentences)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from course_lib.grading import bank, notebook
-from course_lib.grading.bank import ex12
+from course_lib.grading.bank.ex12 import q1_efficiency, q2_rank_order, q4_best_plan, q5_article
 from course_lib.grading.verdict import CORRECT, NOT_YET
 
 
@@ -17,13 +17,13 @@ def slower(than_best):
     """A plan function whose plans are slower than the best by about this factor: whole layers are recomputed, and more."""
 
     def plan(model, system, gpus, global_batch, par):
-        best_s, _plan = ex12._best(model, system, gpus, global_batch)
-        base = ex12.best_plan(model, system, gpus, global_batch, par)
+        best_s, _plan = q4_best_plan._best(model, system, gpus, global_batch)
+        base = q4_best_plan.best_plan(model, system, gpus, global_batch, par)
         tries = [base | {"recompute": r, "interleave": 1, "tensor": t} for r in ("none", "full") for t in (2, 4, 8)]
         found = []
         for one in tries:
             try:
-                found.append((ex12._priced(one, model, system, gpus, global_batch).step_s / best_s, one))
+                found.append((q4_best_plan._priced(one, model, system, gpus, global_batch).step_s / best_s, one))
             except ValueError:
                 continue
         return min(found, key=lambda pair: abs(pair[0] - than_best))[1]
@@ -34,23 +34,23 @@ def slower(than_best):
 def test_the_score_falls_with_the_distance_from_the_best():
     points = [verdict("12.q4", slower(factor)).points for factor in (1.0, 1.4, 3.0)]
     assert points == sorted(points, reverse=True)
-    assert verdict("12.q4", ex12.best_plan).state == CORRECT
+    assert verdict("12.q4", q4_best_plan.best_plan).state == CORRECT
     middle = verdict("12.q4", slower(1.4))
     assert middle.state == NOT_YET
     assert 0 < middle.points < 3
     assert "par is" in middle.sentences[-1]
 
 
-@pytest.mark.parametrize("cluster", ex12.CLUSTERS, ids=lambda c: f"{c[0]}-{c[1]}")
+@pytest.mark.parametrize("cluster", q4_best_plan.CLUSTERS, ids=lambda c: f"{c[0]}-{c[1]}")
 def test_every_cluster_has_plans_and_punishes_the_named_mistakes(cluster):
     names = ("model", "system", "gpus", "global_batch")
-    inputs = dict(zip(names, cluster, strict=True)) | {"par": ex12.PARS[-1]}
-    assert ex12._judge_plan(ex12.best_plan(**inputs), **inputs) == ""
-    for mistake in ex12.q4.misconceptions:
+    inputs = dict(zip(names, cluster, strict=True)) | {"par": q4_best_plan.PARS[-1]}
+    assert q4_best_plan._judge_plan(q4_best_plan.best_plan(**inputs), **inputs) == ""
+    for mistake in q4_best_plan.q4.misconceptions:
         answer = mistake.wrong(**inputs)
-        assert ex12._says(answer, **inputs)
+        assert q4_best_plan._says(answer, **inputs)
         assert mistake.recognise(answer, **inputs)
-        assert not mistake.recognise(ex12.best_plan(**inputs), **inputs)
+        assert not mistake.recognise(q4_best_plan.best_plan(**inputs), **inputs)
 
 
 @pytest.mark.parametrize(
@@ -87,22 +87,22 @@ def test_a_near_miss_is_a_miss(name, factor):
 
 
 def test_each_entry_of_the_article_earns_its_share():
-    answer = dict(ex12.VERDICTS)
+    answer = dict(q5_article.VERDICTS)
     answer["C"] = "true"
     found = verdict("12.q5", answer)
     assert found.points == pytest.approx(2 * 11 / 12)
     assert "InfiniBand joins the servers" in found.sentences[0]
-    assert verdict("12.q5", dict.fromkeys(ex12.VERDICTS, "wrong")).points == pytest.approx(2 * 7 / 12)
+    assert verdict("12.q5", dict.fromkeys(q5_article.VERDICTS, "wrong")).points == pytest.approx(2 * 7 / 12)
 
 
 def test_the_quickest_is_never_the_most_gpus_in_the_cases():
     for seed in range(30):
-        for case in ex12.q1.cases({}, np.random.default_rng(seed)):
-            right = ex12.scaled(**case.inputs)
+        for case in q1_efficiency.q1.cases({}, np.random.default_rng(seed)):
+            right = q1_efficiency.scaled(**case.inputs)
             if len(case.inputs["n_gpus"]) > 1:
                 assert right["quickest"] < case.inputs["n_gpus"][-1]
 
 
 def test_a_group_may_straddle_hosts_although_the_first_does_not():
-    found = ex12.crossing(["tensor", "data", "pipeline"], {"tensor": 6, "data": 4, "pipeline": 2}, 8)
+    found = q2_rank_order.crossing(["tensor", "data", "pipeline"], {"tensor": 6, "data": 4, "pipeline": 2}, 8)
     assert found["tensor"] == "network"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.grading import bank, notebook
-from course_lib.grading.bank import ex14
+from course_lib.grading.bank.ex14 import q1_design, q2_report
 from course_lib.grading.verdict import CORRECT, NOT_YET
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +16,7 @@ LEARNERS = ["", *map(str, range(12))]
 
 
 def right(learner):
-    return ex14.design(**DESIGN.parameters_for(learner))
+    return q1_design.design(**DESIGN.parameters_for(learner))
 
 
 def ask(answer, learner=""):
@@ -106,8 +106,8 @@ def test_a_dict_that_pretends_is_no_dict():
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_report_has_five_errors_and_copying_it_earns_nothing(learner):
     numbers = REVIEW.parameters_for(learner)
-    due = ex14.review(**numbers)
-    errors = [k for k in due if not ex14._near(numbers["stated"][k], due[k])]
+    due = q2_report.review(**numbers)
+    errors = [k for k in due if not q2_report._near(numbers["stated"][k], due[k])]
     assert len(errors) == 5
     assert notebook.ask(REVIEW, {"review": numbers["stated"]}, learner).points == 0
     assert notebook.ask(REVIEW, {"review": {k: due[k] for k in errors}}, learner).state == CORRECT
@@ -117,8 +117,8 @@ def test_the_report_has_five_errors_and_copying_it_earns_nothing(learner):
 
 def test_changing_lines_that_are_right_costs_its_share():
     numbers = REVIEW.parameters_for("")
-    due = ex14.review(**numbers)
-    fine = next(k for k in due if ex14._near(numbers["stated"][k], due[k]))
+    due = q2_report.review(**numbers)
+    fine = next(k for k in due if q2_report._near(numbers["stated"][k], due[k]))
     verdict = notebook.ask(REVIEW, {"review": due | {fine: 1.5 * due[fine]}})
     assert verdict.points == pytest.approx(REVIEW.points * 5 / 6)
     assert fine in verdict.sentences[-1]

@@ -71,7 +71,7 @@ def test_an_answer_without_a_check_and_a_check_with_two_answers_are_refused():
         (lambda cells: cells[0].update(source="### BEGIN HIDDEN TESTS"), "hidden tests"),
         (lambda cells: cells[0].update(source="### BEGIN SOLUTION"), "does not end"),
         (lambda cells: cells.append({"cell_type": "code", "source": 'check("00.q1")'}), "two checks of 00.q1"),
-        (lambda cells: cells.append({"cell_type": "code", "source": 'check("00.q9")'}), "not in bank/ex00.py"),
+        (lambda cells: cells.append({"cell_type": "code", "source": 'check("00.q9")'}), "not in bank/ex00"),
         (lambda cells: cells.append({"cell_type": "code", "source": 'x = 1\ncheck("00.q8")'}), "holds more than"),
     ],
 )
@@ -91,7 +91,7 @@ def test_the_class_archive_holds_no_solution_and_repeats(tmp_path, capsys):
         names = [name.split("/", 1)[1] for name in archive.namelist()]
         assert not [n for n in names if n.startswith(("solutions/", "instructor/", "tests/", "grading/"))]
         assert "exercises/00_start_here/00_start_here.ipynb" in names
-        assert "course_lib/grading/bank/ex00.py" in names
+        assert "course_lib/grading/bank/ex00/q1_payload.py" in names
         assert "nbgrader_config.py" in names
         assert not any(
             b"BEGIN SOLUTION" in archive.read(f"interconnect-course/{n}") for n in names if n.endswith(".ipynb")

@@ -93,7 +93,7 @@ def can(name, do):
 can("network", lambda: socket.create_connection(("127.0.0.1", {port}), timeout=1))
 can("gradebook", lambda: os.path.exists({str(tmp_path / "gradebook.db")!r}))
 can("solutions", lambda: os.path.exists({str(root / "solutions")!r}))
-can("bank", lambda: [f for _, _, files in os.walk("/course") for f in files if f in ("ex00.py", "question.py", "verdict.py")])
+can("bank", lambda: [f for _, _, files in os.walk("/course") for f in files if f in ("q1_payload.py", "question.py", "verdict.py")])
 can("secret", lambda: {SECRET!r} in str(os.environ))
 can("processes", lambda: [p for p in os.listdir("/proc") if p.isdigit() and int(p) > 2])
 can("root", lambda: os.getuid() == 0 or os.getgid() == 0 or os.getgroups())

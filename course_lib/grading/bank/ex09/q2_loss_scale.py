@@ -1,0 +1,97 @@
+"""Question 09.q2: gradients through FP16, with a scaled loss."""
+
+from typing import Any
+
+import numpy as np
+
+from course_lib.base.language import _
+from course_lib.grading.answers import Entries, Number, Truth
+from course_lib.grading.question import Case, Misconception, Question
+
+
+def _half(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(values, np.float64).astype(np.float16).astype(np.float64)
+
+
+def _answer(values: np.ndarray, skip: bool) -> dict[str, Any]:
+    return {"gradient": np.zeros_like(values) if skip else values, "skip": bool(skip)}
+
+
+def through_fp16(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    """Return the gradient that arrives from a backward pass in FP16 under a loss scale, and whether the step is skipped."""
+    narrow = _half(np.asarray(gradient) * scale)
+    skip = not np.isfinite(narrow).all()
+    return _answer(np.where(np.isfinite(narrow), narrow, 0.0) / scale, skip)
+
+
+def _late(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    narrow = _half(gradient)
+    return _answer(np.where(np.isfinite(narrow), narrow, 0.0), not np.isfinite(narrow).all())
+
+
+def _not_divided(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    found = through_fp16(gradient, scale)
+    return _answer(found["gradient"] * scale, found["skip"])
+
+
+def _divided_in_half(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    found = through_fp16(gradient, scale)
+    return _answer(_half(found["gradient"]), found["skip"])
+
+
+def _clipped(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    return _answer(np.clip(_half(np.clip(np.asarray(gradient) * scale, -65504, 65504)), -65504, 65504) / scale, False)
+
+
+def _scale_cases(rng: np.random.Generator) -> list[Case]:
+    def drawn(low: float, high: float) -> np.ndarray:
+        size = int(rng.integers(3, 9))
+        return np.array([float(f"{v:.4g}") for v in 10 ** rng.uniform(low, high, size) * rng.choice([-1, 1], size)])
+
+    small = [(np.array([1e-8, -3e-6, 0.0]), 1.0), (np.array([2e-9, 5e-7, -4e-8]), 65536.0)]
+    small += [(drawn(-9, -5), float(2.0 ** rng.integers(8, 17))) for _i in range(5)]
+    large = [(np.array([1.0, 2.0]), 65536.0), (np.array([70000.0, 1e-3]), 1.0)]
+    large += [(np.append(drawn(-6, -3), 3.0), float(2.0 ** rng.integers(16, 21))) for _i in range(3)]
+    return [Case({"gradient": g, "scale": s}, "small gradients") for g, s in small] + [
+        Case({"gradient": g, "scale": s}, "overflow") for g, s in large
+    ]  # fmt: skip
+
+
+q2 = Question(
+    id="09.q2",
+    title=_("Loss scaling"),
+    points=2,
+    answer="through_fp16",
+    kind="function",
+    expects=Entries({"gradient": Number(tolerance=1e-9, near_zero=1e-30), "skip": Truth()}, each=False),
+    inputs=_scale_cases,
+    reference=through_fp16,
+    withholds=("course_lib.plan.precision", "course_lib.plan.lossscale"),
+    misconceptions=(
+        Misconception(
+            "scaled after rounding",
+            _late,
+            _(
+                "You round first and scale later. What has become zero stays zero: the scale has to act before FP16 does."
+            ),
+        ),
+        Misconception(
+            "not divided again",
+            _not_divided,
+            _("Your gradient is still multiplied by the scale. The update needs the true one: divide again."),
+        ),
+        Misconception(
+            "divided in FP16",
+            _divided_in_half,
+            _("You divide in FP16, and the small values vanish after all. Divide in a wider type."),
+        ),
+        Misconception(
+            "overflow clipped",
+            _clipped,
+            _(
+                "You clip what overflows to the largest value. That is a wrong gradient; the step has to be skipped instead."
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,99 @@
+"""Question 11.q1: a network's switches and cables."""
+
+import numpy as np
+
+from course_lib.base.language import _
+from course_lib.grading.answers import Entries, Number
+from course_lib.grading.bank.ex11.withheld import WITHHELD
+from course_lib.grading.question import Case, Misconception, Question
+
+PORTS = 64
+
+
+def _network(n_gpus: int, down: int, up: int, *, levels: int = 3, spine_up: bool = True) -> dict[str, int]:
+    if n_gpus <= PORTS:
+        return {"leaves": 1, "spines": 0, "cores": 0, "cables": n_gpus}
+    leaves = -(-n_gpus // down)
+    if leaves <= PORTS or levels == 2:
+        spines = -(-leaves * up // PORTS)
+        return {"leaves": leaves, "spines": spines, "cores": 0, "cables": n_gpus + leaves * up}
+    half = PORTS // 2
+    spines = -(-leaves * up // half)
+    cores = -(-spines * half // (PORTS if spine_up else half))
+    return {"leaves": leaves, "spines": spines, "cores": cores, "cables": n_gpus + leaves * up + spines * half}
+
+
+def _ports(ratio: int) -> tuple[int, int]:
+    down = PORTS * ratio // (ratio + 1)
+    return down, -(-down // ratio)
+
+
+def network(n_gpus: int, ratio: int) -> dict[str, int]:
+    """Return leaves, spines, cores and cables of a network of 64-port switches at ratio : 1.
+
+    >>> network(4096, 1)
+    {'leaves': 128, 'spines': 128, 'cores': 64, 'cables': 12288}
+    """
+    return _network(n_gpus, *_ports(ratio))
+
+
+def _network_cases(rng: np.random.Generator) -> list[Case]:
+    rows = [
+        (64, 1),
+        (65, 1),
+        (256, 1),
+        (512, 1),
+        (1024, 1),
+        (2048, 1),
+        (2688, 2),
+        (4096, 1),
+        (16384, 1),
+        (1024, 3),
+        (16384, 7),
+    ]
+    rows += [(int(rng.integers(9, 2000)) * 8, int(rng.choice([1, 2, 3, 7]))) for _i in range(8)]
+    return [Case({"n_gpus": n, "ratio": r}) for n, r in rows]
+
+
+q1 = Question(
+    id="11.q1",
+    title=_("Switches and cables for N GPUs"),
+    points=2,
+    answer="network",
+    kind="function",
+    expects=Entries(Number(whole=True), each=False),
+    inputs=_network_cases,
+    reference=network,
+    withholds=WITHHELD,
+    misconceptions=(
+        Misconception(
+            "always non-blocking",
+            lambda n_gpus, ratio: network(n_gpus, 1),
+            _(
+                "Your leaves always have as many ports up as down. At ratio : 1 fewer go up, and more cards fit on a leaf."
+            ),
+        ),
+        Misconception(
+            "the ratio turned round",
+            lambda n_gpus, ratio: _network(n_gpus, *reversed(_ports(ratio))),
+            _(
+                "You turn the ratio round: more ports up than down. Oversubscribed means that less goes up than comes from below."
+            ),
+        ),
+        Misconception(
+            "two levels for any size",
+            lambda n_gpus, ratio: _network(n_gpus, *_ports(ratio), levels=2),
+            _("You stop at two levels. A spine has 64 ports, so it joins 64 leaves at most; beyond, there are cores."),
+        ),
+        Misconception(
+            "cores split up and down",
+            lambda n_gpus, ratio: _network(n_gpus, *_ports(ratio), spine_up=False),
+            _("Your cores keep half of their ports for a level above. There is none: all 64 go down."),
+        ),
+        Misconception(
+            "cables of the cards only",
+            lambda n_gpus, ratio: network(n_gpus, ratio) | {"cables": n_gpus},
+            _("You count one cable for each card. Every uplink between two switches is a cable, too."),
+        ),
+    ),
+)

@@ -1,0 +1,114 @@
+"""Question 13.q2: the share of the time that is useful."""
+
+import math
+
+import numpy as np
+
+from course_lib.base.language import _
+from course_lib.cluster import goodput
+from course_lib.grading.answers import Number
+from course_lib.grading.bank.ex13.withheld import WITHHELD
+from course_lib.grading.question import Case, Misconception, Question
+
+SMALL, LARGE = _("losses are small"), _("losses are large")
+
+
+def useful_share(between_s: float, interval_s: float, save_s: float, restart_s: float) -> float:
+    """Return the share of the time that trains and stays.
+
+    >>> round(useful_share(11_124.0, 840.0, 33.0, 660.0), 3)
+    0.872
+    """
+    return float(goodput.useful(between_s, interval_s, save_s, restart_s).useful)
+
+
+def _useful_cases(rng: np.random.Generator) -> list[Case]:
+    names = ("between_s", "interval_s", "save_s", "restart_s")
+    small = [(1e6, 3600.0, 0.0, 0.0), (1e5, 1000.0, 10.0, 0.0), (5e4, 1200.0, 5.0, 300.0)]
+    large = [
+        (1800.0, 600.0, 30.0, 660.0),
+        (600.0, 300.0, 10.0, 1200.0),
+        (900.0, 3600.0, 60.0, 60.0),
+        (60.0, 30.0, 1.0, 660.0),
+    ]
+    for _unused in range(4):
+        m = float(10 ** rng.uniform(4.7, 6))
+        small.append(
+            (m, m * float(rng.uniform(0.01, 0.03)), m * float(rng.uniform(1e-4, 5e-4)), m * float(rng.uniform(0, 0.01)))
+        )
+        m = float(10 ** rng.uniform(2.5, 4))
+        large.append(
+            (m, m * float(rng.uniform(0.2, 2)), m * float(rng.uniform(0.01, 0.2)), m * float(rng.uniform(0.2, 2)))
+        )
+    return [
+        Case(dict(zip(names, row, strict=True)), part)
+        for part, rows in ((SMALL, small), (LARGE, large))
+        for row in rows
+    ]
+
+
+def _judge_useful(answer: float, **inputs: float) -> str:
+    right = useful_share(**inputs)
+    if not 0 <= answer <= 1:
+        return _("you keep {given} of the time: a share lies between 0 and 1, also when nearly all is lost.").format(
+            given=f"{answer:.6g}"
+        )
+    if abs(answer - right) > 0.004 * max(right, 0.05):
+        return _("you keep {given} of the time, and it is {due}.").format(given=f"{answer:.5g}", due=f"{right:.5g}")
+    return ""
+
+
+q2 = Question(
+    id="13.q2",
+    title=_("Goodput"),
+    points=2,
+    answer="useful_share",
+    kind="function",
+    expects=Number(tolerance=0.003),
+    inputs=_useful_cases,
+    reference=useful_share,
+    accept=_judge_useful,
+    withholds=WITHHELD,
+    misconceptions=(
+        Misconception(
+            "losses added up",
+            lambda between_s, interval_s, save_s, restart_s: (
+                1 - save_s / interval_s - (restart_s + interval_s / 2) / between_s
+            ),
+            _(
+                "You add the losses up and take them from 1. That holds while they are small, and goes below zero when not."
+            ),
+        ),
+        Misconception(
+            "losses added up, cut at zero",
+            lambda between_s, interval_s, save_s, restart_s: max(
+                0.0, 1 - save_s / interval_s - (restart_s + interval_s / 2) / between_s
+            ),
+            _("You add the losses up and cut at zero. Failures strike in restarts, too, and something is always kept."),
+        ),
+        Misconception(
+            "restart forgotten",
+            lambda between_s, interval_s, save_s, restart_s: useful_share(between_s, interval_s, save_s, 0.0),
+            _("You forget the restart: from a failure until training goes on again."),
+        ),
+        Misconception(
+            "saving forgotten",
+            lambda between_s, interval_s, save_s, restart_s: useful_share(between_s, interval_s, 0.0, restart_s),
+            _("You forget the time in which training stands still to save."),
+        ),
+        Misconception(
+            "a restart that cannot fail",
+            lambda between_s, interval_s, save_s, restart_s: (
+                interval_s / (between_s + restart_s) / math.expm1(min((interval_s + save_s) / between_s, 700))
+            ),
+            _("You let every restart succeed. Parts fail while it goes on, and then it begins again."),
+        ),
+        Misconception(
+            "a whole interval lost",
+            lambda between_s, interval_s, save_s, restart_s: max(
+                0.0, 1 - save_s / interval_s - (restart_s + interval_s) / between_s
+            ),
+            _("You lose a whole interval at each failure. It strikes in the middle, on average."),
+        ),
+    ),
+)
