@@ -89,6 +89,15 @@ def _said(value: float, ladder: tuple[tuple[float, str], ...], unit: str, digits
     return f"{say_number(value / scale, digits)} {prefix}{unit}"
 
 
+def say_share(share: float, places: int = 0) -> str:
+    """Return a share of one in percent with `places` decimals, "–" for None or NaN.
+
+    >>> say_share(0.074), say_share(0.0741, 1), say_share(1.5), say_share(float("nan"))
+    ('7 %', '7.4 %', '150 %', '–')
+    """
+    return f"{float(share):,.{places}%}".replace("%", " %") if _exists(share) else NOTHING
+
+
 def say_bytes(size_B: float, digits: int = 3) -> str:
     """Return a size in words: binary prefixes where they are exact, decimal ones elsewhere, "–" for None or NaN.
 

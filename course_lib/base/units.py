@@ -27,12 +27,14 @@ from course_lib.base.scale import (  # everything about units is importable from
     say_bytes,
     say_number,
     say_rate,
+    say_share,
     say_time,
 )
 
 __all__ = [
     "DIRECTIONS", "GB", "GBITPS", "GBPS", "KB", "MB", "MS", "NOTHING", "NS", "PB", "TB", "US", "GiB", "KiB", "MiB", "PiB", "Rate", "TiB",
-    "parse_bytes", "parse_rate", "parse_time", "say_binary_rate", "say_bit_rate", "say_bytes", "say_number", "say_rate", "say_time",
+    "parse_bytes", "parse_rate", "parse_time", "say_binary_rate", "say_bit_rate", "say_bytes", "say_number", "say_rate", "say_share",
+    "say_time",
 ]  # fmt: skip
 
 DIRECTIONS = ("per direction", "both")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_time
+from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_share, say_time
 
 HELP = "run real collectives between processes of this computer and lay them beside the model"
 STATUS = _(
@@ -359,7 +359,7 @@ def _bar(quiet: bool) -> Iterator:
         elif int(share * 200) != last[0]:
             last[0] = int(share * 200)
             full = round(min(share, 1.0) * 30)
-            sys.stderr.write(f"\r\x1b[K[{'█' * full}{'·' * (30 - full)}] {share:4.0%} {words[:40]}")
+            sys.stderr.write(f"\r\x1b[K[{'█' * full}{'·' * (30 - full)}] {say_share(share):>5} {words[:40]}")
         sys.stderr.flush()
 
     try:

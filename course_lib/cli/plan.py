@@ -6,6 +6,7 @@ import sys
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
+from course_lib.base.units import say_share
 from course_lib.cli.train_step import add_model_arguments, count, described, gigabytes, list_models, shape_of
 from course_lib.plan.progressbar import Bar
 from course_lib.plan.search import Found, nothing_fits, search
@@ -68,7 +69,7 @@ def as_json(found: Found) -> dict:
 
 def _line(row: dict) -> str:
     return (
-        f"{row['gpus']:>7} {row['step_s']:>7.2f} s {row['mfu']:>6.1%} {gigabytes(row['memory_B']):>10}"
+        f"{row['gpus']:>7} {row['step_s']:>7.2f} s {say_share(row['mfu'], 1):>7} {gigabytes(row['memory_B']):>10}"
         f"  {row['tensor']:>3} {row['pipeline']:>3} {row['data']:>5} {row['context']:>3} {row['expert']:>4}"
         f" {row['micro_batch']:>5} {row['interleave']:>3} {row['recompute']:>9} {row['zero']:>4}"
     )
@@ -87,7 +88,7 @@ def in_words(found: Found, top: int) -> str:
     ]
     if not found.n_fit:
         return lines[0] + " " + nothing_fits(found) + "\n"
-    head = f"{_('GPUs'):>7} {_('step'):>9} {_('MFU'):>6} {_('memory'):>10}   tp  pp    dp  cp   ep micro int recompute zero"
+    head = f"{_('GPUs'):>7} {_('step'):>9} {_('MFU'):>7} {_('memory'):>10}   tp  pp    dp  cp   ep micro int recompute zero"
     if found.skipped:
         lines.append(_("No plan divides {gpus} GPUs.").format(gpus=_(" or ").join(map(str, found.skipped))))
     lines += ["", _("The quickest:"), head]

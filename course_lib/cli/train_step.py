@@ -7,7 +7,7 @@ import sys
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.base.units import say_rate, say_time
+from course_lib.base.units import say_rate, say_share, say_time
 from course_lib.plan import modelfile
 from course_lib.plan.grid import ORDER
 from course_lib.plan.steptime import ATTENTION, AUTO, PRECISIONS, SOFTWARE, Step, step
@@ -187,15 +187,18 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
             d=at.data,
             experts=_(", experts over {e}").format(e=at.expert) if shape.n_experts else "",
         ),
-        _("{time} a step, {tokens:,.0f} tokens/s, {tflops:.0f} TFLOP/s a GPU, utilisation {mfu:.1%}").format(
-            time=say_time(found.step_s), tokens=found.tokens_per_s, tflops=found.tflops_per_gpu, mfu=found.mfu
+        _("{time} a step, {tokens:,.0f} tokens/s, {tflops:.0f} TFLOP/s a GPU, utilisation {mfu}").format(
+            time=say_time(found.step_s),
+            tokens=found.tokens_per_s,
+            tflops=found.tflops_per_gpu,
+            mfu=say_share(found.mfu, 1),
         ),
         "",
     ]
     words = said()
     for name, value in sorted(found.terms.items(), key=lambda item: -item[1]):
         if value > 0:
-            lines.append(f"  {value / found.step_s:6.1%} {say_time(value):>10}  {words[name]}")
+            lines.append(f"  {say_share(value / found.step_s, 1):>7} {say_time(value):>10}  {words[name]}")
     some, of = found.recomputed
     if some:
         lines.append(_("  {some} of {of} layers of a stage are computed again.").format(some=some, of=of))

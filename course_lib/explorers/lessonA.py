@@ -8,7 +8,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.base.scale import say_bytes, say_number, say_time
+from course_lib.base.scale import say_bytes, say_number, say_share, say_time
 from course_lib.explorers.controls import Choice, Control
 from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.figures import diagnosis
@@ -121,13 +121,13 @@ def _equation(found: Report) -> tuple[str, str]:
     for one in found.sweeps:
         if one.ratio is not None:
             k = int(one.ratio.size - 1)
-            numbers = _("{size}: {measured:.4g} GB/s ÷ {expected:.4g} GB/s = {share:.0%}").format(
+            numbers = _("{size}: {measured:.4g} GB/s ÷ {expected:.4g} GB/s = {share}").format(
                 size=say_bytes(float(one.message_B[k])), measured=float(one.busbw_Bps[k]) / 1e9,
-                expected=float(one.expected_busbw_Bps[k]) / 1e9, share=float(one.ratio[k]),
+                expected=float(one.expected_busbw_Bps[k]) / 1e9, share=say_share(float(one.ratio[k])),
             )  # fmt: skip
             end = share_at_the_end(one)
             if end is not None:
-                numbers += _("; median of the largest sizes: {share:.0%}").format(share=end)
+                numbers += _("; median of the largest sizes: {share}").format(share=say_share(end))
             return _("share = measured ÷ expected bus bandwidth"), numbers
     return _("share = measured ÷ expected bus bandwidth"), _("no expectation for this log")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from course_lib.base.language import _
-from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
+from course_lib.base.scale import say_bytes, say_number, say_rate, say_share, say_time
 from course_lib.figures.theme import theme
 
 
@@ -112,6 +112,17 @@ def linear_axis(title: str, low: float | None = None, high: float | None = None,
     """
     ends = {} if low is None or high is None else {"range": [low, high]}
     return _axis(title, type="linear", **ends, **more)
+
+
+def share_axis(title: str, low: float = 0.0, high: float = 1.0, **more) -> dict:
+    """Return a linear axis of shares of one with at most seven ticks in percent.
+
+    >>> share_axis("efficiency", 0, 1.05)["ticktext"]
+    ['0 %', '20 %', '40 %', '60 %', '80 %', '100 %']
+    """
+    step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if (high - low) / s <= 6), 1.0)
+    ticks = [step * k for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    return linear_axis(title, low, high, tickvals=ticks, ticktext=[say_share(t) for t in ticks], **more)
 
 
 def blank_axis(low: float, high: float, title: str = "", **more) -> dict:

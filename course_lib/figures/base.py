@@ -35,6 +35,7 @@ from course_lib.figures.axes import (
     log_ticks,
     rate_axis,
     say_tick_time,
+    share_axis,
     size_axis,
     time_axis,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "ring",
     "say_tick_time",
     "set_title",
+    "share_axis",
     "size_axis",
     "time_axis",
     "wrapped",

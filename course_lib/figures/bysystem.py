@@ -102,9 +102,7 @@ def residuals_by_system(found: Sequence[Residuals], *, title: str = "", subtitle
     return base_figure(
         data,
         title=title
-        or _(
-            "Half of all predictions are within {near}\u00a0%: the worst system, {name}, is off by {far}\u00a0%"
-        ).format(**said),
+        or _("Half of all predictions are within {near} %: the worst system, {name}, is off by {far} %").format(**said),
         subtitle=subtitle
         or _(
             "point: median; thick bar: the middle half of the points; thin: nine tenths; left of the line: slower than predicted"

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
-from course_lib.base.scale import say_number, say_time
+from course_lib.base.scale import say_number, say_share, say_time
 from course_lib.figures.base import (
     at,
     base_figure,
@@ -19,6 +19,7 @@ from course_lib.figures.base import (
     note,
     points,
     ring,
+    share_axis,
 )
 from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length
 from course_lib.figures.theme import MARGIN, color, faded, theme
@@ -178,7 +179,7 @@ def time_shares(names: Sequence[str], useful, saving, redone, restarting, *, tit
         subtitle=_(
             "plain, and the number: training that stays; hatched: saving; crossed: done again; dotted: restarting"
         ),
-        xaxis=linear_axis(_("share of the time"), 0, 1.0) | {"tickformat": ".0%", "nticks": 6},
+        xaxis=share_axis(_("share of the time")),
         yaxis={
             "visible": False,
             "range": [len(y) - 0.6, -0.9],
@@ -221,7 +222,7 @@ def over_interval(interval_s, useful, marks: Sequence[tuple[str, float, float]],
     ticks = [t for t in (1, 10, 60, 600, 3600, 6 * 3600, 86400) if x.min() <= t <= x.max()]
     return base_figure(
         [
-            line(x, y, role="model", hover=_("every %{x:.3s}s: %{y:.1%} stays")),
+            line(x, y, role="model", hover=_("every %{x:.3s}s: %{text} stays"), text=[say_share(v, 1) for v in y]),
             ring([m[1] for m in marks], [m[2] for m in marks], role="attention"),
         ],
         title=title
@@ -231,8 +232,7 @@ def over_interval(interval_s, useful, marks: Sequence[tuple[str, float, float]],
         subtitle=_("left: too much saving; right: too much done again; rings: what the rules choose"),
         xaxis=log_axis(_("checkpoint interval"), float(x.min()), float(x.max()), say_time)
         | {"tickvals": ticks, "ticktext": [say_time(t) for t in ticks]},
-        yaxis=linear_axis(_("share of the time that stays"), low, min(1.0, float(y.max()) * 1.06))
-        | {"tickformat": ".0%"},
+        yaxis=share_axis(_("share of the time that stays"), low, min(1.0, float(y.max()) * 1.06)),
         annotations=labels,
         meta=describe(
             _("Share of the time that stays, over the interval: at most {share} % at {time}.").format(
@@ -372,7 +372,7 @@ def over_cluster(gpus, shares: dict, usd, ideal_usd, chosen: int, *, title: str 
         title=title or head,
         subtitle=_("above: where the time goes; below: what a million tokens cost, dashed if nothing failed"),
         xaxis=count_axis(*ends, "", ticks) | {"anchor": "y", "visible": False},
-        yaxis=linear_axis(_("share of the time"), 0, 1) | {"domain": [0.52, 1], "tickformat": ".0%", "nticks": 4},
+        yaxis=share_axis(_("share of the time"), domain=[0.52, 1]),
         xaxis2=across,
         yaxis2=below,
         height=520,

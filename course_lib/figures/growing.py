@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
-from course_lib.base.scale import say_number
+from course_lib.base.scale import say_number, say_share
 from course_lib.figures.base import (
     OUTSIDE,
     at,
@@ -21,6 +21,7 @@ from course_lib.figures.base import (
     log_axis,
     note,
     points,
+    share_axis,
 )
 from course_lib.figures.degrees import same_length
 from course_lib.figures.theme import color
@@ -39,15 +40,15 @@ def efficiency(n_gpus: Sequence[int], fixed, growing, *, least: float, bend: int
     same_length(len(n), fixed=one, growing=other)
     if bend is not None and bend not in n:
         raise CourseError(_("{n} is not among the numbers of GPUs drawn.").format(n=bend))
-    hover = "%{x:,} GPUs: %{y:.1%}"
+    hover = "%{x:,} GPUs: %{text}"
     data = [
-        line(n, one, role="network", dash="solid", hover=hover),
-        line(n, other, role="nvlink", dash="dot", hover=hover),
+        line(n, one, role="network", dash="solid", hover=hover, text=[say_share(v, 1) for v in one]),
+        line(n, other, role="nvlink", dash="dot", hover=hover, text=[say_share(v, 1) for v in other]),
         points([] if bend is None else [bend], [] if bend is None else [float(one[n == bend][0])])
         | {"hoverinfo": "skip"},
     ]
     data[2]["marker"] |= {"color": color("attention"), "symbol": "diamond", "size": 13}
-    yaxis = linear_axis(_("efficiency"), 0, 1.08) | {"tickformat": ".0%", "nticks": 6}
+    yaxis = share_axis(_("efficiency"), 0, 1.08)
     labels = end_labels(
         [(_("same batch"), float(one[-1]), "network"), (_("growing<br>batch"), float(other[-1]), "nvlink")],
         yaxis,

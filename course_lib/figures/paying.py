@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_rate, say_time
-from course_lib.figures.base import base_figure, describe, linear_axis, note
+from course_lib.figures.base import base_figure, describe, linear_axis, note, share_axis
 from course_lib.figures.degrees import HATCH, bars
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
@@ -71,7 +71,7 @@ def bill(lines: Mapping[str, float], n_gpus: int, *, title: str = "") -> go.Figu
         subtitle=_("a year of {n} GPUs, {usd} million USD in all; hatched: the network").format(
             n=say_number(n_gpus), usd=say_number(total / 1e6, 3)
         ),
-        xaxis=linear_axis(_("share of the cost of a year"), 0, float(share.max()) * 1.05) | {"tickformat": ".0%"},
+        xaxis=share_axis(_("share of the cost of a year"), 0, float(share.max()) * 1.05),
         yaxis={"visible": False, "range": [len(y) - 0.5, -0.9], "fixedrange": True, "title": {"text": ""}},
         height=round(MARGIN["b"] + 84 + ROW * (len(y) + 0.4)),
         margin={"l": 14},

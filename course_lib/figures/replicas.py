@@ -20,6 +20,7 @@ from course_lib.figures.base import (
     linear_axis,
     note,
     points,
+    share_axis,
     wrapped,
 )
 from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length, stack_labels
@@ -186,8 +187,7 @@ def weak_scaling(
             for g, v, p, m in zip(n, seen, part, line_y)
         ]
     parts = np.concatenate([np.asarray(seen, float) / np.asarray(seen, float)[0] for seen in measured])
-    yaxis = linear_axis(_("speed kept by each GPU"), max(0.0, float(parts.min()) - 0.08), float(parts.max()) + 0.06)
-    yaxis |= {"tickformat": ".0%"}
+    yaxis = share_axis(_("speed kept by each GPU"), max(0.0, float(parts.min()) - 0.08), float(parts.max()) + 0.06)
     ticks = sorted({int(g) for n in gpus for g in n})
     ends = [float(np.asarray(seen, float)[-1] / np.asarray(seen, float)[0]) for seen in measured]
     worst = int(np.argmin(ends))

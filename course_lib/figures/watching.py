@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
-from course_lib.base.scale import say_number
-from course_lib.figures.base import base_figure, describe, line, linear_axis, log_axis, note, points
+from course_lib.base.scale import say_number, say_share
+from course_lib.figures.base import base_figure, describe, line, linear_axis, log_axis, note, points, share_axis
 from course_lib.figures.degrees import same_length
 from course_lib.figures.theme import color, faded, theme
 
@@ -37,7 +37,8 @@ def alarms(
     x = np.maximum(false, least)
     drawn = (np.zeros(0), np.zeros(0)) if simulated is None else tuple(np.asarray(v, float) for v in simulated)
     seen = drawn[1] > 0  # a fleet that never rang falsely has no place on a log axis
-    curve = line(x, found, role="model", hover=_("at %{text} errors: %{y:.1%} found, %{x:.3s} false a day"), text=k)
+    tip = _("at %{text} errors: %{customdata} found, %{x:.3s} false a day")
+    curve = line(x, found, role="model", hover=tip, text=k, customdata=[say_share(v, 1) for v in found])
     curve |= {"mode": "lines+markers"}
     curve["marker"] = {"size": 8, "color": color("model")}
     data = [
@@ -68,7 +69,7 @@ def alarms(
             "each dot: an alarm that rings at this many errors in a reading; crosses: counted in a simulated fleet"
         ),
         xaxis=log_axis(_("false alarms a day"), least, high, say_number),
-        yaxis=linear_axis(_("share of sick readings found"), 0, 1.05) | {"tickformat": ".0%", "nticks": 6},
+        yaxis=share_axis(_("share of sick readings found"), 0, 1.05),
         annotations=labels,
         meta=describe(
             head + ".",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from course_lib.base.language import _
-from course_lib.base.units import say_rate
+from course_lib.base.units import say_rate, say_share
 from course_lib.machine.records import Cause, Suspected
 from course_lib.machine.shape import Shape
 from course_lib.machine.suspect import codes
@@ -99,7 +99,7 @@ def _inside(case: Case) -> list[tuple[float, Cause]]:
                 Cause(
                     "slot",
                     text,
-                    _("cards on PCIe reach {share:.0%} of what is expected").format(share=case.ratio),
+                    _("cards on PCIe reach {share} of what is expected").format(share=say_share(case.ratio)),
                     test,
                 ),
             )
@@ -114,7 +114,7 @@ def _inside(case: Case) -> list[tuple[float, Cause]]:
             "consistent with links that are down or run slower on one GPU: a ring goes at the speed of its slowest link."
         )
         test = _("nvidia-smi nvlink -s on every GPU: is one different from the others? dmesg | grep -i xid.")
-        because = _("measured is {share:.0%} of expected at the largest sizes").format(share=case.ratio)
+        because = _("measured is {share} of expected at the largest sizes").format(share=say_share(case.ratio))
         found.append((4, Cause("link-down", text, because, test)))
     text = _("consistent with GPUs that other jobs use, or clocks held low by power or heat.")
     test = _("nvidia-smi -q -d PERFORMANCE,CLOCK during the run; nvidia-smi for other processes; run twice.")
@@ -185,7 +185,7 @@ def _across(case: Case) -> list[tuple[float, Cause]]:
         )
         test = _("ib_write_bw or nccl-tests between pairs of hosts: is one pair slower? Port counters of the switches.")
         found.append(
-            (3, Cause("network", text, _("measured is {share:.0%} of expected").format(share=case.ratio), test))
+            (3, Cause("network", text, _("measured is {share} of expected").format(share=say_share(case.ratio)), test))
         )
     return found
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
+from course_lib.base.units import say_share
 from course_lib.comm.meaning import canonical_op
 from course_lib.fabric.rates import pcie_Bps
 from course_lib.machine import judgecopies, judgenccl, judgetools
@@ -296,11 +297,11 @@ def _compare(sweeps, host_Bps, place) -> list[str]:
     a, b = shares["all_to_all"], shares["all_reduce"]
     if max(a, b) < 0.6 and max(a, b) / min(a, b) < 2:
         text = _(
-            "all-to-all at {a:.0%} and all-reduce at {b:.0%} of their limits are similarly low: look at the network, not at all-to-all"
+            "all-to-all at {a} and all-reduce at {b} of their limits are similarly low: look at the network, not at all-to-all"
         )
     else:
-        text = _("all-to-all reaches {a:.0%} and all-reduce {b:.0%} of their own limits")
-    return [text.format(a=a, b=b)]
+        text = _("all-to-all reaches {a} and all-reduce {b} of their own limits")
+    return [text.format(a=say_share(a), b=say_share(b))]
 
 
 def _headline(status, findings, sweeps, saw, readings, notes, damaged) -> str:

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
-from course_lib.base.units import say_bytes, say_rate
+from course_lib.base.units import say_bytes, say_rate, say_share
 from course_lib.comm.meaning import bus_factor, canonical_op
 from course_lib.machine.bounds import network_bounds
 from course_lib.machine.causes import Case, ranked
@@ -107,13 +107,16 @@ def judge(
         )
     early = shape.rising and end is not None and 0.35 <= end < enough  # the end of the rise was not measured
     if end is not None and end < enough and not early:
-        text = _("{op} reaches {share:.0%} of what is expected at the largest sizes ({measured} of {expected})")
+        text = _("{op} reaches {share} of what is expected at the largest sizes ({measured} of {expected})")
         at = int(np.flatnonzero(large)[-1])
         findings.append(
             Finding(
                 "below-expected",
                 text.format(
-                    op=op, share=end, measured=say_rate(shape.busbw_Bps[at]), expected=say_rate(expected.busbw_Bps[at])
+                    op=op,
+                    share=say_share(end),
+                    measured=say_rate(shape.busbw_Bps[at]),
+                    expected=say_rate(expected.busbw_Bps[at]),
                 ),
             )
         )
@@ -158,11 +161,12 @@ def judge(
         if status == FINDING:
             findings.append(Finding("below-expected", more))
     elif bounds and end is None and best is not None and best < 0.6 * bounds[0].busbw_Bps:
-        text = _("{op} reaches {share:.0%} of the limit of the network ({best} of {cap})")
+        text = _("{op} reaches {share} of the limit of the network ({best} of {cap})")
         share = best / bounds[0].busbw_Bps
         findings.append(
             Finding(
-                "below-network", text.format(op=op, share=share, best=say_rate(best), cap=say_rate(bounds[0].busbw_Bps))
+                "below-network",
+                text.format(op=op, share=say_share(share), best=say_rate(best), cap=say_rate(bounds[0].busbw_Bps)),
             )
         )
         status = FINDING
@@ -253,9 +257,11 @@ def _against_bounds(best, limits, bounds, hosts, findings, arithmetic) -> bool:
             words = text.format(best=say_rate(best), ring=say_rate(limits["ring"]), hard=say_rate(hard))
             findings.append(Finding("above-ring", words))
         return True
-    text = _("measured {best} is {share:.0%} of the {name} limit {cap}")
+    text = _("measured {best} is {share} of the {name} limit {cap}")
     arithmetic.append(
-        text.format(best=say_rate(best), share=best / first.busbw_Bps, name=first.name, cap=say_rate(first.busbw_Bps))
+        text.format(
+            best=say_rate(best), share=say_share(best / first.busbw_Bps), name=first.name, cap=say_rate(first.busbw_Bps)
+        )
     )
     return False
 
@@ -269,8 +275,8 @@ def _wire(op, n, place, hosts, algorithm, best, arithmetic) -> float | None:
     text = _("the switch adds: algbw {algbw} × (n+1)/n = {wire} on each GPU's link")
     words = text.format(algbw=say_rate(algbw), wire=say_rate(wire))
     if place is not None:
-        words += _(", {share:.0%} of {link}").format(
-            share=wire / place.scale_up.bandwidth_Bps, link=say_rate(place.scale_up.bandwidth_Bps)
+        words += _(", {share} of {link}").format(
+            share=say_share(wire / place.scale_up.bandwidth_Bps), link=say_rate(place.scale_up.bandwidth_Bps)
         )
     arithmetic.append(words + _(". Bus bandwidth assumes a ring, so it may stand above the link's rate."))
     return wire
@@ -281,9 +287,7 @@ def _link_arithmetic(op, n, place, hosts, best, per_pair, link_Bps, arithmetic, 
         return
     if per_pair and link_Bps and op == "send_recv":
         raw = per_pair * link_Bps
-        text = _(
-            "{k} links a pair × {link} = {raw} raw, about {net} after packets; measured {best} is {share:.0%} of that"
-        )
+        text = _("{k} links a pair × {link} = {raw} raw, about {net} after packets; measured {best} is {share} of that")
         net = raw * NVLINK_SHARE
         arithmetic.append(
             text.format(
@@ -292,7 +296,7 @@ def _link_arithmetic(op, n, place, hosts, best, per_pair, link_Bps, arithmetic, 
                 raw=say_rate(raw),
                 net=say_rate(net),
                 best=say_rate(best),
-                share=best / net,
+                share=say_share(best / net),
             )
         )
     elif per_pair and link_Bps and n > 2:
@@ -303,10 +307,12 @@ def _link_arithmetic(op, n, place, hosts, best, per_pair, link_Bps, arithmetic, 
     elif place is not None and place.scale_up.kind == "switch" and wire is None:
         raw = place.scale_up.bandwidth_Bps
         text = _(
-            "one direction of a GPU's links: {raw} raw, about {net} after packets; measured {best} is {share:.0%} of that"
+            "one direction of a GPU's links: {raw} raw, about {net} after packets; measured {best} is {share} of that"
         )
         net = raw * NVLINK_SHARE
-        arithmetic.append(text.format(raw=say_rate(raw), net=say_rate(net), best=say_rate(best), share=best / net))
+        arithmetic.append(
+            text.format(raw=say_rate(raw), net=say_rate(net), best=say_rate(best), share=say_share(best / net))
+        )
 
 
 def _by_candidates(op, n, hosts, shape, candidates, large, enough) -> tuple[str, str]:
@@ -320,7 +326,7 @@ def _by_candidates(op, n, hosts, shape, candidates, large, enough) -> tuple[str,
         found[name] = float(np.median((shape.busbw_Bps / np.maximum(made.busbw_Bps, 1e-30))[large]))
     if not found:
         return CANNOT_TELL, _("no system that fits what was read has these ranks; name it with --system")
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in found.items())
+    shares = ", ".join(f"{name} {say_share(share)}" for name, share in found.items())
     if all(share >= enough for share in found.values()):
         return HEALTHY, _("as expected on every system that fits what was read: {shares} of the prediction").format(
             shares=shares

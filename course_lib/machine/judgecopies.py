@@ -3,7 +3,7 @@
 import numpy as np
 
 from course_lib.base.language import _
-from course_lib.base.units import say_rate
+from course_lib.base.units import say_rate, say_share
 from course_lib.machine.gpunames import CONSUMER
 from course_lib.machine.judgetools import Verdict, listed
 from course_lib.machine.matrices import Matrix
@@ -114,12 +114,12 @@ def _matrix(matrix: Matrix, link_Bps: float | None) -> tuple[list[Finding], list
     if values.min() < ODD * middle:
         odd = _odd_device(matrix, middle)
         if odd:
-            text = _("{name}: GPU {gpus} is slow towards all others, {share:.0%} of the median")
-            findings.append(Finding("slow-gpu", text.format(name=name, gpus=listed(odd[0]), share=odd[1])))
+            text = _("{name}: GPU {gpus} is slow towards all others, {share} of the median")
+            findings.append(Finding("slow-gpu", text.format(name=name, gpus=listed(odd[0]), share=say_share(odd[1]))))
         elif low_share < 0.25:
             pairs = _slow_pairs(matrix, middle)
-            text = _("{name}: slow pairs {pairs}, under {odd:.0%} of the median")
-            findings.append(Finding("slow-pair", text.format(name=name, pairs=pairs, odd=ODD)))
+            text = _("{name}: slow pairs {pairs}, under {odd} of the median")
+            findings.append(Finding("slow-pair", text.format(name=name, pairs=pairs, odd=say_share(ODD))))
         else:
             notes.append(
                 _("{name}: pairs differ in steps, as where links differ; paste nvidia-smi topo -m with it").format(
@@ -130,13 +130,15 @@ def _matrix(matrix: Matrix, link_Bps: float | None) -> tuple[list[Finding], list
     if link_Bps and matrix.unit == "GB/s" and matrix.arrow != "<->":
         share = middle * 1e9 / link_Bps
         notes.append(
-            _("{name}: the median is {share:.0%} of {raw}, one direction").format(
-                name=name, share=share, raw=say_rate(link_Bps)
+            _("{name}: the median is {share} of {raw}, one direction").format(
+                name=name, share=say_share(share), raw=say_rate(link_Bps)
             )
         )
         if share < 0.6:
-            text = _("{name}: pairs reach {share:.0%} of the raw {raw}; 75 to 92 % is usual")
-            findings.append(Finding("slow-copies", text.format(name=name, share=share, raw=say_rate(link_Bps))))
+            text = _("{name}: pairs reach {share} of the raw {raw}; 75 to 92 % is usual")
+            findings.append(
+                Finding("slow-copies", text.format(name=name, share=say_share(share), raw=say_rate(link_Bps)))
+            )
         elif share > 1.02:
             text = _("{name}: the median is above the raw rate {raw}: is the system right?")
             findings.append(Finding("above-bound", text.format(name=name, raw=say_rate(link_Bps))))
@@ -202,8 +204,8 @@ def bandwidths(found: Bandwidths, link_Bps: float | None, slot_Bps: float | None
             and "all_to" not in matrix.name
         ):
             share = middle * 1e9 / slot_Bps
-            text = _("{name}: the median is {share:.0%} of a slot's {raw}, one direction")
-            words = text.format(name=matrix.name or _("matrix"), share=share, raw=say_rate(slot_Bps))
+            text = _("{name}: the median is {share} of a slot's {raw}, one direction")
+            words = text.format(name=matrix.name or _("matrix"), share=say_share(share), raw=say_rate(slot_Bps))
             if share < SLOT_SHARE:
                 findings.append(
                     Finding("slow-slot", words + _("; 80 to 90 % is usual: fewer lanes or an older generation?"))

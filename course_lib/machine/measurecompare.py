@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
-from course_lib.base.units import say_bytes, say_rate, say_time
+from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.links.calibrate import Fit, fit
 from course_lib.machine.measurefit import Cores, fit_cores, off, order, predict_s
 from course_lib.machine.measurerecord import Measurement
@@ -136,12 +136,15 @@ def in_words(measured: Measurement, found: Comparison) -> list[str]:
     """Return sentences about a comparison: what was fitted to what, how far off it is, who is faster where."""
     lines = []
     for row in found.algorithms:
-        text = _("{name}: α {a}, β {b}; this line is off by {line:.0%} (median)")
+        text = _("{name}: α {a}, β {b}; this line is off by {line} (median)")
         text = text.format(
-            name=row.algorithm, a=say_time(row.line.latency_s), b=say_rate(row.line.bandwidth_Bps), line=row.line_off
+            name=row.algorithm,
+            a=say_time(row.line.latency_s),
+            b=say_rate(row.line.bandwidth_Bps),
+            line=say_share(row.line_off),
         )
         if row.others_off is not None:
-            text += _(", a prediction from the other algorithms by {others:.0%}").format(others=row.others_off)
+            text += _(", a prediction from the other algorithms by {others}").format(others=say_share(row.others_off))
         lines.append(text + ".")
     m = found.model
     lines.append(

@@ -9,7 +9,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
-from course_lib.base.units import say_bytes, say_rate, say_time
+from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.links.calibrate import Fit, fit
 from course_lib.machine.measure import ENOUGH, MAX_POINTS, sizes_between
 from course_lib.machine.measurefit import off
@@ -71,10 +71,10 @@ class Part:
 
     def in_words(self, kind: str) -> str:
         """Return one sentence."""
-        text = _("{kind}, {a} to {b}: α {alpha}, β {beta}; this line is off by {off:.0%} (median).")
+        text = _("{kind}, {a} to {b}: α {alpha}, β {beta}; this line is off by {off} (median).")
         return text.format(
             kind=kind, a=say_bytes(self.from_B), b=say_bytes(self.to_B), alpha=say_time(self.line.latency_s),
-            beta=say_rate(self.line.bandwidth_Bps), off=self.off,
+            beta=say_rate(self.line.bandwidth_Bps), off=say_share(self.off),
         )  # fmt: skip
 
 

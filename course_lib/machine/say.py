@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from course_lib.base.language import _
-from course_lib.base.units import say_bytes, say_rate, say_time
+from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report, Sweep
 
 MOST_ROWS = 12
@@ -65,7 +65,7 @@ def sweep_line(sweep: Sweep) -> str:
     if sweep.ratio is not None:
         share = share_at_the_end(sweep)
         if share is not None:
-            text += _("; {share:.0%} of what is expected on {system}").format(share=share, system=sweep.system)
+            text += _("; {share} of what is expected on {system}").format(share=say_share(share), system=sweep.system)
     return text
 
 
@@ -108,7 +108,7 @@ def _table(sweep: Sweep) -> list[str]:
             f"  {say_bytes(sweep.message_B[k]):>10} {say_time(sweep.time_s[k]):>12} {say_rate(sweep.busbw_Bps[k]):>12}"
         )
         if sweep.ratio is not None:
-            row += f" {say_rate(sweep.expected_busbw_Bps[k]):>12} {sweep.ratio[k]:>7.0%}"
+            row += f" {say_rate(sweep.expected_busbw_Bps[k]):>12} {say_share(sweep.ratio[k]):>7}"
         else:
             row += f" {'–':>12} {'–':>7}"
         lines.append(

@@ -6,6 +6,7 @@ import numpy as np
 
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
+from course_lib.base.units import say_share
 from course_lib.plan.orders import make, parse
 from course_lib.plan.pipeline import Timeline, in_flight, run
 
@@ -82,8 +83,8 @@ def review(order: object, p: int, m: int, *, like: str = "1f1b", v: int = 1) -> 
         )
     return Review(
         True,
-        _("Accepted: step {t:g}, bubble {b:.1%} of the step, no stage holds more than {h:g} micro-batches.").format(
-            t=timeline.step_s, b=timeline.bubble_of_step, h=held.max()
+        _("Accepted: step {t:g}, bubble {b} of the step, no stage holds more than {h:g} micro-batches.").format(
+            t=timeline.step_s, b=say_share(timeline.bubble_of_step, 1), h=held.max()
         ),
         timeline,
     )

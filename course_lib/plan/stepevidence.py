@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from course_lib.base import tables
 from course_lib.base.language import _
+from course_lib.base.units import say_share
 from course_lib.plan import trainingdata
 from course_lib.plan.efficiency import DESCRIBED, constants
 from course_lib.plan.stepfit import Batch
@@ -196,7 +197,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _percent(x: float, signed: bool = False) -> str:
-    return f"{x:+.0%}" if signed else f"{x:.1%}"
+    return ("+" if signed and x >= 0 else "") + say_share(x, 0 if signed else 1)
 
 
 def blind_lines() -> list[str]:
@@ -214,7 +215,7 @@ def blind_lines() -> list[str]:
         groups[sources()[run.sources[0]][0].split(",")[0]].append(abs(error))
         cells = [f"{run.step_s:.4g} s", f"{seconds:.4g} s", _percent(float(error), True)]
         rows.append([run.model, run.on, plan, run.precision, run.recompute, *cells])
-    each = "; ".join(f"{name}: {np.median(errors):.0%} of {len(errors)}" for name, errors in groups.items())
+    each = "; ".join(f"{name}: {say_share(np.median(errors))} of {len(errors)}" for name, errors in groups.items())
     return [
         "## Blind: results read when every constant stood",
         "",
@@ -268,13 +269,13 @@ def report() -> str:
                 str(len(found.runs)),
                 _percent(found.median),
                 _percent(float(np.median(pairs))),
-                f"{within:.0%}",
+                say_share(within),
             ]
         )
     text += [_table(["part", "pairs", "settings", "median error", "median of pairs", "within 15 %"], rows), ""]
     reached = judging.median <= TARGET
     text.append(
-        f"The target, a median error of at most {TARGET:.0%} on pairs held out, is "
+        f"The target, a median error of at most {say_share(TARGET)} on pairs held out, is "
         f"{'reached' if reached else 'missed'}: {_percent(judging.median)}."
     )
     text += [

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.base.language import _
+from course_lib.base.units import say_share
 from course_lib.plan import efficiency, stepcost
 from course_lib.plan.efficiency import DESCRIBED, PATH, Constants, chip
 from course_lib.plan.plans import Plans
@@ -170,10 +171,10 @@ def main() -> int:
         for c in DESCRIBED:
             out.writerow([c.name, f"{shipped[c.name]:.5g}", f"{training[c.name]:.5g}", f"{c.start:g}", c.meaning])
     efficiency.constants.cache_clear()
-    text = _("{part}: median error {error:.1%} over {n} runs")
+    text = _("{part}: median error {error} over {n} runs")
     for part, k in (("training", training), ("judging", training), ("shown", training), ("judging", shipped)):
         found = np.abs(np.expm1(errors(runs(part), k)))
-        sys.stdout.write(text.format(part=part, error=float(np.median(found)), n=len(found)) + "\n")
+        sys.stdout.write(text.format(part=part, error=say_share(float(np.median(found)), 1), n=len(found)) + "\n")
     return 0
 
 
