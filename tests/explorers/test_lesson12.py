@@ -8,10 +8,12 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.cluster import scaling
 from course_lib.explorers import lesson12 as lesson
+from course_lib.explorers.lesson12 import planpicker
 from course_lib.figures import growing, planning
 from course_lib.figures.show import meta_of
 from course_lib.figures.theme import themed
 from course_lib.plan import stepevidence, utilisation
+from course_lib.plan.picked import grouped
 from course_lib.timing import tuning
 
 KEYS = ("name", "system", "gpus", "tensor", "pipeline", "expert", "recompute", "order")
@@ -88,7 +90,7 @@ def test_the_answers_to_the_explorers_questions_hold():
     assert change["bubble"] < -0.3
     swapped = read(order="replicas")
     assert 1.33 < swapped.found.step_s[swapped.at] / low.found.step_s[low.at] < 1.5  # "more than a third longer"
-    assert "over NVLink only: nothing" in lesson._sentence(swapped)
+    assert "over NVLink only: nothing" in planpicker._sentence(swapped)
     for system, grows in (("dgx-h100", True), ("gb200-nvl72", False)):
         few, many = (read(name="qwen3-235b", tensor=2, expert=e, system=system) for e in (8, 64))
         i = few.at
@@ -104,8 +106,8 @@ def test_the_numbers_of_the_scaling_sections():
     i = lesson.COUNTS.index(lesson.bend())
     lost = 1 - (fixed.efficiency[-1] * 24576 - fixed.efficiency[i] * lesson.bend()) / (24576 - lesson.bend())
     assert lost > 0.6  # "most of what you add is lost"
-    last = {k: float(np.asarray(v)[-1]) for k, v in lesson.grouped(fixed.terms).items()}
-    first = {k: float(np.asarray(v)[0]) for k, v in lesson.grouped(fixed.terms).items()}
+    last = {k: float(np.asarray(v)[-1]) for k, v in grouped(fixed.terms).items()}
+    first = {k: float(np.asarray(v)[0]) for k, v in grouped(fixed.terms).items()}
     assert last["bubble"] > 2 * last["exposed communication"]
     assert last["computing"] < first["computing"] / 10
     serial = scaling.serial_share(fixed.time_s, fixed.n_gpus)

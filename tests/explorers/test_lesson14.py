@@ -12,6 +12,7 @@ from course_lib.cluster.catalogue import items
 from course_lib.cluster.design import margin, price
 from course_lib.cluster.published import known
 from course_lib.explorers import lesson14 as lesson
+from course_lib.explorers.lesson14 import gatespicture
 from course_lib.figures import reviewing
 from course_lib.figures.show import meta_of
 from course_lib.figures.theme import themed
@@ -89,7 +90,7 @@ def test_the_numbers_of_the_prose_are_those_of_the_models():
     assert 1.5 < ratios["gb200-nvl72"] < 1.7  # "too high by more than half"
     assert margin() == pytest.approx(1 / max(ratios.values()))
     assert 1 - honest.goodput < 0.011  # "loses less than one" per cent
-    short = [lesson._ratio(v) for v in lesson.check(lesson.design()).verdicts]
+    short = [gatespicture._ratio(v) for v in lesson.check(lesson.design()).verdicts]
     assert sum(r > 0.9 for r in short) == 4  # "latency, rate, cost and purchase"
     hasty = price(lesson.design(interval_s=900))
     assert 1 - hasty.goodput == pytest.approx(0.27, abs=0.03)  # "wastes a quarter"

@@ -1,0 +1,139 @@
+"""Lesson 12: published steps beside the model, and where they come from."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from course_lib.base.language import _
+from course_lib.base.scale import say_number, say_time
+from course_lib.figures.rows import residuals
+from course_lib.figures.tensorscaling import scaling as tensor_picture
+from course_lib.plan import stepevidence, tensorscaling, trainingdata, utilisation
+
+
+def table_picture():
+    """Return Korthikanti's table beside the model, nothing of it fitted.
+
+    >>> len(table_picture().data)
+    2
+    """
+    rows = stepevidence.korthikanti()
+    return residuals(
+        [_("{name} ({remark})").format(name=r.name, remark=r.remark) for r in rows],
+        [r.published for r in rows],
+        [r.predicted for r in rows],
+        say_time,
+        subtitle=_("upright line: the model; crosses: published; left of it, the machine was quicker"),
+    )
+
+
+def llama_lines() -> list[str]:
+    """Return Llama 3 405B beside the model.
+
+    >>> len(llama_lines())
+    3
+    """
+    return [
+        _("{remark}: {a} TFLOP/s published, {b} by the model ({off} %)").format(
+            a=say_number(r.published),
+            b=say_number(r.predicted, 3),
+            off=f"{100 * r.error:+.1f}",
+            remark=r.remark,
+        )
+        for r in stepevidence.llama3()
+    ]
+
+
+@lru_cache(maxsize=1)
+def judged() -> stepevidence.Compared:
+    """Return the published runs of the pairs that no constant saw, beside the model.
+
+    >>> judged().median < 0.15
+    True
+    """
+    return stepevidence.compare("judging")
+
+
+def judged_line() -> str:
+    """Return how far the model is from them.
+
+    >>> judged_line().startswith("median error")
+    True
+    """
+    found = judged()
+    return _("median error {m} % over {n} settings of {k} pairs; {within} % of them within 15 %").format(
+        m=say_number(100 * found.median, 2),
+        n=len(found.runs),
+        k=len(found.by_pair()),
+        within=f"{100 * float(np.mean(np.abs(found.error) <= 0.15)):.0f}",
+    )
+
+
+def utilisations(*pairs: tuple[str, str]) -> list[str]:
+    """Return published utilisations (lowest to highest) of pairs of model and system, in BF16.
+
+    >>> utilisations(("llama3-70b", "dgx-h100"))
+    ['llama3-70b on dgx-h100, 64 to 2,048 GPUs: 54 % of the peak, 6 settings']
+    """
+    lines = []
+    for name, system in pairs:
+        found = utilisation.published(name, system)
+        lines.append(
+            _("{name} on {system}, {gpus} GPUs: {share} % of the peak, {n} settings").format(
+                name=name,
+                system=system,
+                gpus=_range(*found.n_gpus[[0, -1]]),
+                share=_range(100 * found.mfu.min(), 100 * found.mfu.max()),
+                n=found.mfu.size,
+            )
+        )
+    return lines
+
+
+def _range(low: float, high: float) -> str:
+    a, b = say_number(round(float(low))), say_number(round(float(high)))
+    return a if a == b else _("{a} to {b}").format(a=a, b=b)
+
+
+def tensor_scaling_picture():
+    """Return measured tensor-parallel scaling, 2 to 32 GPUs, beside the model.
+
+    >>> len(tensor_scaling_picture().data)
+    4
+    """
+    both = [tensorscaling.compare(style) for style in ("tensor", "sequence")]
+    return tensor_picture(
+        both[0].tensor.tolist(),
+        [c.measured_per_s for c in both],
+        [c.model_per_s for c in both],
+        [_("all-reduce"), _("sequence slicing")],
+        per_host=tensorscaling.GPUS_PER_HOST,
+    )
+
+
+def measured_weak() -> list[str]:
+    """Return published steps of Llama 3 70B on more and more H100, with batches that grew, beside the model.
+
+    >>> measured_weak()[0].startswith("64 GPUs")
+    True
+    """
+    mine = [r for r in trainingdata.runs() if r.pair == ("llama3-70b", "dgx-h100") and r.precision == "bf16"]
+    lines = []
+    for r in sorted(mine, key=lambda r: r.layout.n_ranks):
+        lines.append(
+            _("{n} GPUs, {b} sequences: {t} a step").format(
+                n=say_number(r.layout.n_ranks), b=say_number(r.global_batch), t=say_time(r.step_s)
+            )
+        )
+    return lines
+
+
+def where_it_came_from() -> list[str]:
+    """Return the sources of the published runs of this lesson, title and address, each address once.
+
+    >>> any("Korthikanti" in line for line in where_it_came_from())
+    True
+    """
+    chosen = {"korthikanti", "mosaic", "dgxc-llama70", "playbook", "bridge-0475abb"}
+    found = {address: title for name, (title, address) in trainingdata.sources().items() if name in chosen}
+    return [f"{title}: {address}" for address, title in found.items()]
