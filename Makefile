@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test lint check format lock exercises messages slides site clean
+.PHONY: help lab test lint check format lock exercises messages slides site live clean
 
 help:
 	@echo "make lab        make the environment and open the course in JupyterLab"
@@ -13,7 +13,8 @@ help:
 	@echo "make exercises  regenerate exercises/ from solutions/ with nbgrader"
 	@echo "make messages   bring the catalogues of other languages up to date (docs/translate.md)"
 	@echo "make slides     slides of all lessons, to be read without a network, in build/slides"
-	@echo "make site       all lessons and pages as a site in build/site, to be read without a kernel or a network (explorers as pictures; no make live yet)"
+	@echo "make site       all lessons and pages as a site in build/site, to be read without a kernel or a network (explorers as pictures)"
+	@echo "make live       the same lessons with Python in the browser, in build/live (docs/live.md)"
 	@echo "make format     format code and notebooks"
 	@echo "make lock       refresh the lock files (needs uv)"
 	@echo "make clean      remove the environment and what tests leave"
@@ -58,6 +59,9 @@ slides: $(VENV)/.dev
 
 site: $(VENV)/.dev
 	$(BIN)/python site/build.py $(LESSONS)
+
+live: $(VENV)/.dev
+	$(BIN)/python site/live.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix --exit-zero .

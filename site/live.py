@@ -29,8 +29,11 @@ ASSETS = HERE / "live_assets"
 COURSE = "interconnect-course"
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension", "jupyterlab-plotly")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
-NOTES = "/drive/.interconnect"  # a folder of the site's own files, which the browser keeps
-START = "./lab/index.html?path=notebooks/00_start_here.ipynb"
+NOTES = "progress"  # a folder of the site's files for what the kernel notes down; a browser keeps what is in it
+ABOUT_NOTES = (
+    "# Your notes\n\nWhat you predict and check is written down here. It stays in this browser, until you clear its "
+    "data for this site: nobody else sees it.\n"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,6 +81,7 @@ def build(target: Path, packages: Path | None = None, *, fetch: bool = True) -> 
         done = subprocess.run(words, cwd=lite, capture_output=True, text=True, encoding="utf-8")
         if done.returncode:
             raise CourseError(f"JupyterLite could not build the site:\n{(done.stdout + done.stderr)[-3000:]}")
+        finish(lite / "_output")
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(lite / "_output", target)
@@ -188,9 +192,24 @@ def lay_out_contents(folder: Path) -> Path:
         put.parent.mkdir(parents=True, exist_ok=True)
         put.write_text(json.dumps(notebook, ensure_ascii=False, indent=1), encoding="utf-8")
     shutil.copytree(ROOT / "docs", folder / "docs")
+    (folder / NOTES).mkdir()
+    (folder / NOTES / "README.md").write_text(ABOUT_NOTES, encoding="utf-8")
     for name in ("LICENSE", "LICENSE-TEXT"):
         shutil.copy(ROOT / name, folder)
     return folder
+
+
+def finish(site: Path) -> None:
+    """Let the page tell the kernel the reader's language and ground, and put an icon where browsers look for one."""
+    utils = site / "config-utils.js"
+    text, before = utils.read_text(encoding="utf-8"), "  // rewrite the config\n"
+    if text.count(before) != 1:
+        raise CourseError(
+            "This JupyterLite starts its pages in another way than the one that site/live.py was written for."
+        )
+    utils.write_text(text.replace(before, f"  (await import('./live.js')).adapt(config);\n{before}"), encoding="utf-8")
+    shutil.copy(ASSETS / "live.js", site)
+    shutil.copy(site / "lab" / "favicon.ico", site)
 
 
 def extension(name: str) -> Path:
@@ -221,7 +240,7 @@ def page_settings() -> dict[str, Any]:
         "disablePyPIFallback": True,
         "loadPyodideOptions": {
             "packages": ["micropip", *CONTROL, "comm", "jedi", "ipython"],
-            "env": {"INTERCONNECT_HOME": NOTES},
+            "env": {"INTERCONNECT_HOME": f"/drive/{NOTES}"},
         },
     }
     data = {"appName": "GPU interconnects", "litePluginSettings": {KERNEL: kernel}}
