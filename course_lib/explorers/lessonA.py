@@ -12,6 +12,7 @@ from course_lib.base.scale import say_bytes, say_number, say_share, say_time
 from course_lib.explorers.controls import Choice, Control
 from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.figures import diagnosis
+from course_lib.figures.base import capital
 from course_lib.figures.measuredrace import Timed, measured_race
 from course_lib.machine import examples
 from course_lib.machine.diagnose import diagnose
@@ -76,7 +77,7 @@ def picture(found: Report):
     >>> len(picture(report("peers")).data)
     4
     """
-    title = _("{verdict}: {what}").format(verdict=say_verdict(found), what=_short(found.headline))
+    title = capital(_("{verdict}: {what}").format(verdict=say_verdict(found), what=_short(found.headline)))
     for one in found.sweeps:
         good = one.busbw_Bps is not None and (one.busbw_Bps > 0).all()
         if good:

@@ -100,6 +100,16 @@ def describe(alt: str, columns: Sequence[str], rows: Iterable[Sequence]) -> dict
     return {"alt": alt, "table": {"columns": list(columns), "rows": plain}}
 
 
+def capital(text: str) -> str:
+    """Return a title with a large first letter, unless its first word is a name with signs or digits in it.
+
+    >>> capital("top 1 % sends less"), capital("all_reduce reaches 4 %")
+    ('Top 1 % sends less', 'all_reduce reaches 4 %')
+    """
+    word = text.split(" ")[0].rstrip(":,")
+    return text[:1].upper() + text[1:] if word.isascii() and word.isalpha() else text
+
+
 def base_figure(
     data: Sequence[dict],
     *,

@@ -152,7 +152,8 @@ def least_times(names: Sequence[str], least_s, measured_s: float, *, what: str =
         raise CourseError(_("There are {n} names and {m} times.").format(n=n, m=least.size))
     y = np.arange(n, dtype=float)
     out = least > seen
-    low, high = min(least.min(), seen) / 1.4, max(least.max(), seen) * 2.0
+    high = max(least.max(), seen) * 2.0
+    low = (first := min(least.min(), seen)) * (first / high) ** 0.3  # names stand left of the first mark
     texts = [
         _("{name}: at least {time}; {verdict}").format(
             name=name, time=_ms(t), verdict=_("excluded") if bad else _("possible")

@@ -26,7 +26,7 @@ from course_lib.figures.base import (
 from course_lib.figures.degrees import same_length
 from course_lib.figures.theme import color
 
-ROLES, DASHES = ("model", "nvlink", "pcie", "network"), ("solid", "dot", "dashdot", "longdash")
+DASHES = ("dot", "dash", "solid", "dashdot")
 
 
 def efficiency(n_gpus: Sequence[int], fixed, growing, *, least: float, bend: int | None, title: str = "") -> go.Figure:
@@ -42,15 +42,15 @@ def efficiency(n_gpus: Sequence[int], fixed, growing, *, least: float, bend: int
         raise CourseError(_("{n} is not among the numbers of GPUs drawn.").format(n=bend))
     hover = "%{x:,} GPUs: %{text}"
     data = [
-        line(n, one, role="network", dash="solid", hover=hover, text=[say_share(v, 1) for v in one]),
-        line(n, other, role="nvlink", dash="dot", hover=hover, text=[say_share(v, 1) for v in other]),
+        line(n, one, role="model", dash="solid", hover=hover, text=[say_share(v, 1) for v in one]),
+        line(n, other, role="memory", dash="dot", hover=hover, text=[say_share(v, 1) for v in other]),
         points([] if bend is None else [bend], [] if bend is None else [float(one[n == bend][0])])
         | {"hoverinfo": "skip"},
     ]
     data[2]["marker"] |= {"color": color("attention"), "symbol": "diamond", "size": 13}
     yaxis = share_axis(_("efficiency"), 0, 1.08)
     labels = end_labels(
-        [(_("same batch"), float(one[-1]), "network"), (_("growing<br>batch"), float(other[-1]), "nvlink")],
+        [(_("same batch"), float(one[-1]), "model"), (_("growing<br>batch"), float(other[-1]), "memory")],
         yaxis,
         outside=True,
     )
@@ -97,18 +97,24 @@ def _few(n: np.ndarray) -> list[int]:
 
 
 def readers(
-    names: Sequence[str], reader_per_s: Sequence, gpu_per_s: Sequence, requests: Sequence, *, title: str = ""
+    names: Sequence[str],
+    reader_per_s: Sequence,
+    gpu_per_s: Sequence,
+    requests: Sequence,
+    *,
+    roles: Sequence[str] = ("nvlink", "nvlink", "nvlink", "network"),
+    title: str = "",
 ) -> go.Figure:
     """Return tokens a second of a GPU over tokens a second that a reader sees, a line a layout, a point a number of requests.
 
-    Each of the three holds an array a layout. Two traces a layout, at most four layouts.
+    Each of the three holds an array a layout; `roles` says over which links its GPUs meet. Two traces a layout, at most four layouts.
 
     >>> readers(["8 GPUs"], [[90, 20]], [[11, 150]], [[1, 60]]).layout.title.text.replace("<br>", " ")
     '8 GPUs: from 90 to 20 tokens per second for a reader, from 11 to 150 out of a GPU'
     """
     same_length(len(names), reader_per_s=reader_per_s, gpu_per_s=gpu_per_s, requests=requests)
-    if not 1 <= len(names) <= len(ROLES):
-        raise CourseError(_("One to {n} layouts can be drawn, not {m}.").format(n=len(ROLES), m=len(names)))
+    if not 1 <= len(names) <= len(DASHES):
+        raise CourseError(_("One to {n} layouts can be drawn, not {m}.").format(n=len(DASHES), m=len(names)))
     data, rows, labels = [], [], []
     x = [np.asarray(finite("reader_per_s", v, above=0), float) for v in reader_per_s]
     y = [np.asarray(finite("gpu_per_s", v, above=0), float) for v in gpu_per_s]
@@ -123,15 +129,15 @@ def readers(
             )
             for r, a, b in zip(requests[i], x[i], y[i])
         ]
-        data.append(line(x[i], y[i], role=ROLES[i], dash=DASHES[i]))
-        data.append(points(x[i], y[i], role=ROLES[i], symbol="circle", size=6, hover="%{text}", text=texts))
+        data.append(line(x[i], y[i], role=roles[i], dash=DASHES[i]))
+        data.append(points(x[i], y[i], role=roles[i], symbol="circle", size=6, hover="%{text}", text=texts))
         rows += [
             (name, int(r), say_number(float(a), 3), say_number(float(b), 3)) for r, a, b in zip(requests[i], x[i], y[i])
         ]
         labels.append(
             note(
                 name,
-                role=ROLES[i],
+                role=roles[i],
                 x=float(x[i][0]),
                 xref="x",
                 xanchor="left",

@@ -13,6 +13,7 @@ from course_lib.figures.base import (
     OUTSIDE,
     at,
     base_figure,
+    capital,
     describe,
     end_labels,
     line,
@@ -50,7 +51,7 @@ def measured_race(
     >>> ring, tree = (Timed(n, sizes, t * k, t * k, t * k * 1.1, t * k) for n, k in (("ring", 1), ("tree", [0.5, 2])))
     >>> fig = measured_race([ring, tree])
     >>> fig.layout.title.text.replace("<br>", " "), len(fig.data)
-    ('tree takes 0.5 × as long as ring at 8 B, and 2 × at 1 MB', 8)
+    ('Tree takes 0.5 × as long as ring at 8 B, and 2 × at 1 MB', 8)
     """
     if len(pair) != 2:
         raise CourseError(_("Two algorithms are drawn against one another; here are {n}.").format(n=len(pair)))
@@ -112,7 +113,7 @@ def measured_race(
         "a": first.name, "b": second.name, "small": say_bytes(ends[0]), "large": say_bytes(ends[1]),
         "r": say_number(float(seen[0]), 2), "q": say_number(float(seen[-1]), 2),
     }  # fmt: skip
-    head = _("{b} takes {r} × as long as {a} at {small}, and {q} × at {large}").format(**words)
+    head = capital(_("{b} takes {r} × as long as {a} at {small}, and {q} × at {large}").format(**words))
     figure = base_figure(
         data,
         title=title or head,

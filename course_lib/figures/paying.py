@@ -101,7 +101,7 @@ def two_rankings(
     time = np.array([finite(n, mix_s[n], above=0) for n in names])
     y, n = np.arange(len(names), dtype=float), len(names)
     best_rate, best_time = int(rate.argmax()), int(time.argmin())
-    shade = lambda won: [color("nvlink") if i == won else faded(color("memory"), 0.6) for i in range(n)]  # noqa: E731
+    shade = lambda won: [color("model") if i == won else faded(color("memory"), 0.6) for i in range(n)]  # noqa: E731
     texts = [
         _("{name}: {rate} in the benchmark, {time} for the mix").format(
             name=name, rate=say_rate(float(r)), time=say_time(float(t))
@@ -121,7 +121,7 @@ def two_rankings(
         labels += [
             note(
                 f"{name}  <b>{say(float(v))}</b>" + (_(" · wins") if i == won else ""),
-                role="nvlink" if i == won else "",
+                role="model" if i == won else "",
                 x=0,
                 xref="paper",
                 xanchor="left",
