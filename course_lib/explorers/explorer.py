@@ -40,10 +40,11 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.explorers import page
-from course_lib.explorers.controls import Control, Stepper
+from course_lib.explorers.controls import Control
 from course_lib.explorers.frontend import live_or_note
 from course_lib.explorers.merge import Merger
 from course_lib.explorers.predict import Predict
+from course_lib.explorers.stepper import Stepper
 from course_lib.figures.show import MIMETYPE, bundle, meta_of, spec, table_html, title_of
 from course_lib.figures.theme import theme, themed
 
@@ -56,6 +57,15 @@ class Guess:
     question: str
     unit: str = ""
     truth: Callable[[], float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What an explorer shows for one set of values: a figure for each ground, the equation (formula, numbers) and the sentence."""
+
+    figures: tuple[go.Figure, ...]
+    equation: tuple[str, str] | None
+    sentence: str
 
 
 class Explorer:
@@ -163,6 +173,27 @@ class Explorer:
         """The values of the controls as the model gets them; raises CourseError where one cannot be read."""
         return {name: self._controls[name].read(widget) for name, widget in self._widgets.items()}
 
+    @property
+    def controls(self) -> dict[str, Control]:
+        """The controls by name."""
+        return dict(self._controls)
+
+    def picture(self, values: dict, grounds: tuple[str, ...] = ()) -> Picture:
+        """Return what is shown for these values of the model, without a widget; one figure for each of `grounds`, or for the one in force.
+
+        Whatever the model refuses is raised.
+        """
+        with themed(grounds[0] if grounds else theme().name):
+            result = self._compute(**values)
+            first = _call(self._draw, result, values)
+            equation = tuple(_call(self._equation, result, values)) if self._equation else None
+            sentence = _call(self._sentence, result, values) if self._sentence else ""
+        others = []
+        for ground in grounds[1:]:
+            with themed(ground):
+                others.append(_call(self._draw, result, values))
+        return Picture((first, *others), equation, sentence)
+
     def set(self, **values) -> None:
         """Set controls by name; the figure follows at once."""
         unknown = set(values) - set(self._controls)
@@ -201,16 +232,13 @@ class Explorer:
             with contextlib.redirect_stdout(printed), themed(self._theme or theme().name):
                 values = self.values
                 self._fit_steppers(values)
-                result = self._compute(**values)
-                figure = _call(self._draw, result, values)
-                formula = page.equation(*_call(self._equation, result, values)) if self._equation else ""
-                said = (
-                    page.block("sentence", _call(self._sentence, result, values), live=True) if self._sentence else ""
-                )
+                made = self.picture(values)
+                formula = page.equation(*made.equation) if made.equation else ""
+                said = page.block("sentence", made.sentence, live=True)
         except Exception as error:
             self._fail(error, printed.getvalue())
             return
-        self._show(figure, formula, said)
+        self._show(made.figures[0], formula, said)
         self._say(_("The model printed:") if printed.getvalue() else "", printed.getvalue().rstrip())
         self._mark_stale(False)
 
@@ -248,7 +276,7 @@ class Explorer:
                 widget.add_class("ic-hide")
 
     def _fail(self, error: Exception, printed: str) -> None:
-        words = str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"
+        words = in_words(error)
         hint = (
             _("The figure shows the last values that worked.")
             if self.figure is not None
@@ -287,6 +315,15 @@ class Explorer:
                 raw=True,
             )
         display(self.snapshot(), raw=True)
+
+
+def in_words(error: Exception) -> str:
+    """Return what is said of an error: a CourseError is a sentence already.
+
+    >>> in_words(CourseError("Eight is too many.")), in_words(ValueError("too many"))
+    ('Eight is too many.', 'ValueError: too many')
+    """
+    return str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"
 
 
 @lru_cache(maxsize=1)

@@ -100,10 +100,19 @@ def table_html(fig: go.Figure, caption: str = "") -> str:
 
 
 def _cell(value: object) -> str:
+    return html.escape(cell_text(value))
+
+
+def cell_text(value: object) -> str:
+    """Return what stands in a cell of a table.
+
+    >>> cell_text(None), cell_text(1 / 3), cell_text("ring")
+    ('–', '0.3333', 'ring')
+    """
     if value is None:
         return "–"
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return html.escape(say_number(value, 4) if number else str(value))
+    return say_number(value, 4) if number else str(value)
 
 
 def fallback_html(fig: go.Figure, *, titled: bool = True) -> str:
