@@ -14,8 +14,9 @@ from course_lib.comm.meaning import busbw_Bps
 from course_lib.comm.proof import Proof, prove
 from course_lib.comm.schedule import Schedule
 from course_lib.comm.trace import Trace, trace
-from course_lib.explorers.controls import Choice, SizeSlider, Stepper
+from course_lib.explorers.controls import Choice, SizeSlider
 from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.explorers.stepper import Stepper
 from course_lib.figures.busbw import measured_beside
 from course_lib.figures.spacetime import spacetime
 from course_lib.figures.stepbars import in_time

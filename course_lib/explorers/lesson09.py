@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from threading import Thread
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from course_lib.base.language import _
 from course_lib.base.scale import GBITPS, say_bit_rate, say_bytes, say_number, say_rate, say_time
 from course_lib.explorers.controls import Choice, CountSlider, Slider
 from course_lib.explorers.explorer import Explorer
-from course_lib.figures.compression import break_even, say_times
+from course_lib.figures.base import capital
+from course_lib.figures.breakeven import break_even
+from course_lib.figures.compression import say_times
 from course_lib.plan.breakeven import sent_B
 from course_lib.plan.codecs import Codec, Dense, EightBit, LowRank, OneBit, RandomK, TopK
 from course_lib.plan.codecsteps import MODEL, Steps, steps
@@ -42,16 +45,42 @@ def codecs() -> dict[str, tuple[str, Codec]]:
     }
 
 
-@cache
 def trained(name: str, error_feedback: bool = True) -> Training:
     """Return the small model's training through a codec, "dense" or one of `codecs`; each is trained once.
 
     >>> trained("dense").loss.size
     120
     """
+    return trained_once(name, bool(error_feedback) or name == "dense")
+
+
+@cache
+def trained_once(name: str, error_feedback: bool) -> Training:
+    """Return what `trained` does, kept by name and feedback, however they were passed.
+
+    >>> trained_once("dense", True) is trained("dense", error_feedback=True)
+    True
+    """
     if name == "dense":
         return train(Dense())
     return train(codecs()[one_of(_("codec"), name, codecs())][1], error_feedback=error_feedback)
+
+
+@cache
+def train_ahead() -> Thread | None:
+    """Train in the background what no cell has trained yet, so that the explorer shows at once and every choice answers.
+
+    Returns the thread; None where there are no threads, as in a page without a server: a codec is trained there when it is chosen.
+
+    >>> train_ahead() is train_ahead()
+    True
+    """
+    ahead = Thread(target=lambda: [trained(name, on) for name in codecs() for on in (True, False)], daemon=True)
+    try:
+        ahead.start()
+    except RuntimeError:
+        return None
+    return ahead
 
 
 def small_gradients(seed: int = 0) -> np.ndarray:
@@ -152,6 +181,7 @@ def _draw(r: Reading):
         gain=say_number(dense / packed, 3),
         loss=say_number(packed / dense, 3),
     )
+    title = capital(title)
     return break_even(
         r.found.bandwidth_Bps,
         r.found.dense_s,
@@ -166,8 +196,8 @@ def _draw(r: Reading):
 
 def _equation(r: Reading) -> tuple[str, str]:
     saved_B = r.found.dense_sent_B - r.found.packed_sent_B
-    formula = _("pays below β = (bytes dense − bytes packed) ÷ codec time")
-    numbers = _("({dense} − {packed}) ÷ {codec} = {rate}").format(
+    formula = _("break-even = (bytes dense − bytes packed) ÷ codec time")
+    numbers = _("break-even = ({dense} − {packed}) ÷ {codec} = {rate}").format(
         dense=say_bytes(r.found.dense_sent_B),
         packed=say_bytes(r.found.packed_sent_B),
         codec=say_time(r.found.codec_s),
@@ -192,13 +222,10 @@ def when_it_pays() -> Explorer:
     """Return the explorer of lesson 09: which codec, on how many hosts, over which card, and how good its kernel is.
 
     >>> when_it_pays().figure.layout.title.text[:7]
-    'top 1 %'
+    'Top 1 %'
     """
     size = say_number(params(model(MODEL)).total / 1e9, 2)
-    for key in codecs():  # train now what the lesson has not trained yet, so that every choice answers at once
-        trained(key)
-        trained(key, False)
-    return Explorer(
+    explorer = Explorer(
         read_codec,
         _draw,
         question=_("Is it worth compressing the gradients of {size} billion parameters?").format(size=size),
@@ -209,3 +236,5 @@ def when_it_pays() -> Explorer:
         n_ranks=CountSlider(_("hosts, one GPU each"), 2, 256, 8, counts=RANKS),
         slower=Slider(_("codec, times slower than GPU memory"), SLOWER, 30, lambda v: f"{say_number(v)} ×"),
     )
+    train_ahead()
+    return explorer

@@ -17,7 +17,8 @@ from course_lib.base.scale import say_number, say_rate
 from course_lib.fabric.topology import Topology, link_name
 from course_lib.figures.base import base_figure, blank_axis, describe, note
 from course_lib.figures.graphs import LEVELS, fullness_colours
-from course_lib.figures.layout import WIDTH, Layout, Part, layout
+from course_lib.figures.layout import layout
+from course_lib.figures.layoutparts import WIDTH, Layout, Part
 from course_lib.figures.theme import ink, theme
 
 FULL = LEVELS[-1]

@@ -5,17 +5,9 @@ import numpy as np
 from course_lib.base.errors import CourseError
 from course_lib.base.scale import say_bytes, say_rate, say_time
 from course_lib.base.units import parse_bytes
-from course_lib.explorers.controls import (
-    Choice,
-    CountSlider,
-    Number,
-    RateSlider,
-    SizeSlider,
-    Stepper,
-    TimeSlider,
-    Toggle,
-)
+from course_lib.explorers.controls import Choice, CountSlider, Number, RateSlider, SizeSlider, TimeSlider, Toggle
 from course_lib.explorers.explorer import Explorer, Guess
+from course_lib.explorers.stepper import Stepper
 from course_lib.figures.curves import Curve, Measured, rate_over_size, time_over_size
 
 SIZES = np.logspace(1, 10, 181)

@@ -10,6 +10,7 @@ from course_lib.cluster import scaling
 from course_lib.explorers import lesson12 as lesson
 from course_lib.explorers.lesson12 import planpicker
 from course_lib.figures import growing, planning
+from course_lib.figures.searched import all_plans
 from course_lib.figures.show import meta_of
 from course_lib.figures.theme import themed
 from course_lib.plan import stepevidence, utilisation
@@ -220,7 +221,7 @@ PARTS = {part: [1.0] for part in planning.PARTS}
             "divides",
         ),
         (lambda: planning.terms({"optimizer": 0.0}, groups={"optimizer": "optimizer"}), "No term"),
-        (lambda: planning.all_plans([1.0], [1e9], [], [], 8e10, n_plans=1), "no plan"),
+        (lambda: all_plans([1.0], [1e9], [], [], 8e10, n_plans=1), "no plan"),
         (lambda: growing.efficiency([8], [1.0], [1.0], least=0.8, bend=9), "not among"),
         (lambda: growing.readers([], [], [], []), "layouts"),
     ],

@@ -11,6 +11,7 @@ from course_lib.cluster.published import DAY_s, fleet, known
 from course_lib.cluster.reliability import part_rates
 from course_lib.explorers import lesson13 as lesson
 from course_lib.figures import failing, paying, watching
+from course_lib.figures.counted import predictions
 from course_lib.figures.show import meta_of
 from course_lib.figures.theme import themed
 
@@ -128,7 +129,7 @@ def test_pictures_are_drawn_on_both_grounds(picture, ground):
     ("call", "word"),
     [
         (lambda: failing.time_shares(["a"], [0.5], [0.1], [0.1], [0.1]), "add up to 1"),
-        (lambda: failing.predictions(["a"], [1, 2], [1], [1], 5), "expected has 2"),
+        (lambda: predictions(["a"], [1, 2], [1], [1], 5), "expected has 2"),
         (lambda: failing.over_interval([1, 2], [0.5, 0.6], []), "at least one"),
         (lambda: failing.over_cluster([8], {p: [0.25] for p in failing.PARTS}, [1], [1], 9), "not among"),
         (lambda: paying.bill({}, 8), "empty"),

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.figures import compression, formats, narrow
+from course_lib.figures import breakeven, compression, formats, narrow
 from course_lib.figures.show import meta_of, title_of
 from course_lib.figures.theme import contrast, themed
 from course_lib.plan.precision import FORMATS
@@ -16,7 +16,7 @@ RATES = np.geomspace(1e8, 1e11, 12)
 
 
 def broken_even(crossing_Bps=5e9):
-    return compression.break_even(
+    return breakeven.break_even(
         RATES, 1 + 1e9 / RATES, 1.2 + 1e8 / RATES, at_Bps=1e9, crossing_Bps=crossing_Bps,
         losses=[("FP32", 0.04), ("with error feedback", 0.03), ("without", 0.2)], name="top 1 %", title="A step of 1.3 s",
     )  # fmt: skip

@@ -12,7 +12,8 @@ from course_lib.fabric.registry import build, names
 from course_lib.fabric.routes import routes
 from course_lib.fabric.scaleout import cluster
 from course_lib.fabric.sharing import loads, max_min_rates
-from course_lib.figures.layout import WIDTH, layout
+from course_lib.figures.layout import layout
+from course_lib.figures.layoutparts import WIDTH
 from course_lib.figures.pairs import bisections, pair_matrix
 from course_lib.figures.theme import themed
 from course_lib.figures.topology import topology_loads

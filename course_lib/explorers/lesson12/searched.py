@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from course_lib.base.language import _
 from course_lib.explorers.lesson12.job import SYSTEM
-from course_lib.figures import planning
+from course_lib.figures.searched import all_plans
 from course_lib.plan.search import Found, search
 
 
@@ -40,6 +40,6 @@ def plans_picture(found: Found):
     """
     n, front = found.n_fit, found.frontier
     names = [plan_name(found.row(int(i))) for i in front]
-    return planning.all_plans(
+    return all_plans(
         found.table["step_s"][:n], found.table["memory_B"][:n], front, names, found.capacity_B, n_plans=found.n_plans
     )

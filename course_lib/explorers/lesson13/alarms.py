@@ -8,7 +8,8 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.cluster import fleetfit, telemetry
 from course_lib.cluster.published import DAY_s, Known, fleet, known
-from course_lib.figures import failing, watching
+from course_lib.figures import watching
+from course_lib.figures.counted import predictions
 
 LINKS, READINGS = 32_768, 24.0  # links of a fleet, readings of each counter a day
 HEALTHY, SICK = 0.1, 5.0  # errors in a reading
@@ -22,7 +23,7 @@ def fleet_picture():
     """
     rows = fleetfit.held_out()
     names = [fleet(r.predicted.names[0]).title for r in rows[:-1]] + [_("All five together")]
-    return failing.predictions(
+    return predictions(
         names,
         [r.predicted.expected for r in rows],
         [r.predicted.low for r in rows],
