@@ -1,6 +1,7 @@
 """Every lesson has the anatomy that STYLE.md promises, and is kept clean."""
 
 import ast
+import builtins
 import itertools
 import re
 
@@ -77,6 +78,28 @@ def test_a_lesson_keeps_to_its_minutes(path):
     assert 30 <= whole <= 55, f"{whole:.0f} minutes self-paced"
     assert 12 <= live <= 25, f"{live:.0f} minutes for the workshop path"
     assert abs(read(path)["metadata"]["interconnect"]["minutes"] - whole) <= 3, f"metadata says otherwise: {whole:.0f}"
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=name)
+def test_the_live_path_stands_alone(path):
+    """Cells tagged workshop use no name that another cell makes, and no sentence leads to a cell that is left out."""
+    cells = read(path)["cells"]
+    made = set(dir(builtins))
+    for cell, after in itertools.pairwise([*cells, {"cell_type": "markdown", "source": ""}]):
+        if "workshop" not in tags(cell):
+            continue
+        if cell["cell_type"] == "markdown":
+            leads = source(cell).rstrip().endswith(":")
+            assert not leads or "workshop" in tags(after), source(cell)[-80:]
+            continue
+        nodes = list(ast.walk(ast.parse(source(cell))))
+        made |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        made |= {n.arg for n in nodes if isinstance(n, ast.arg)} | {
+            n.name for n in nodes if isinstance(n, ast.FunctionDef)
+        }
+        imported = [a for n in nodes if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names]
+        made |= {(a.asname or a.name).split(".")[0] for a in imported}
+        assert {n.id for n in nodes if isinstance(n, ast.Name)} - made == set(), source(cell)
 
 
 @pytest.mark.parametrize("path", LESSONS + SOLUTIONS, ids=name)
