@@ -141,7 +141,7 @@ class Explorer:
         body.add_class("ic-body")
         foot = widgets.HBox(list(buttons.values()))
         foot.add_class("ic-foot")
-        asked = page.style(page.CSS + page.LIVE_CSS) + page.block("question", question)
+        asked = page.frame() + page.block("question", question)
         rest = [self._note, self._said, foot, *self._more.values()]
         self.widget = widgets.VBox([widgets.HTML(asked), *self._ask(), body, *rest])
         self.widget.add_class("ic-explorer")
@@ -270,7 +270,7 @@ class Explorer:
             if self._buttons[name].value and self.figure is not None:
                 alt, *_table = meta_of(self.figure)
                 inner = table_html(self.figure) if name == "table" else f"<div>{html.escape(alt)}</div>"
-                widget.value = f'<div class="ic-more">{inner}</div>'
+                widget.value = f'<div class="ic-more" tabindex="0">{inner}</div>'  # it scrolls, so keys must reach it
                 widget.remove_class("ic-hide")
             else:
                 widget.add_class("ic-hide")

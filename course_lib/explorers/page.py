@@ -1,6 +1,7 @@
 """Page: the small HTML pieces of an explorer, and the style sheet that lays them out in light, dark and narrow."""
 
 import html
+import json
 import re
 
 from course_lib.base.language import _
@@ -40,8 +41,8 @@ CSS = """
 .ic-explorer .ic-controls .widget-hbox {gap:6px;flex-flow:row wrap}
 .ic-explorer .ic-controls .widget-hbox>* {width:auto;margin:0}
 .ic-explorer .widget-play {gap:6px}
-.ic-explorer .noUi-handle:focus-visible,.ic-explorer .jupyter-button:focus-visible,.ic-explorer input:focus-visible,
-.ic-explorer select:focus-visible {outline:2px solid #E69F00;outline-offset:2px}
+.ic-explorer :is(.noUi-handle,.jupyter-button,.widget-readout,input,select,textarea,[tabindex]):focus-visible
+  {outline:2px solid var(--jp-content-font-color0,currentColor)!important;outline-offset:2px}
 .ic-explorer .noUi-target {background:var(--ic-line);border:0;box-shadow:none}
 .ic-head {margin:12px 0 0 12px}
 .ic-head b {font-size:17px;font-weight:500;line-height:1.3;display:block}
@@ -88,13 +89,53 @@ DEAD_CSS = """
 """
 
 
-def style(css: str) -> str:
-    """Return a <style> element.
+# What ipywidgets leaves out: the handle of a slider has no name and says its place, not its value; the buttons of a player have no
+# names; and JupyterLab takes the arrow keys of a list for its own. A style sheet is the only thing here that tells when it is there.
+NAMES = """
+const root=this.closest(".ic-explorer"),words=WORDS;
+if(!root||root.icNamed)return;
+root.icNamed=true;
+const name=()=>{
+  for(const box of root.querySelectorAll(".widget-inline-hbox:has(.noUi-handle)")){
+    const label=box.querySelector(".widget-label")?.textContent.trim();
+    const handle=box.querySelector(".noUi-handle"),readout=box.querySelector(".widget-readout");
+    if(label)handle.setAttribute("aria-label",label);
+    if(readout)handle.setAttribute("aria-valuetext",readout.textContent);
+    if(label&&readout?.isContentEditable){readout.setAttribute("role","textbox");readout.setAttribute("aria-label",label);}
+  }
+  for(const play of root.querySelectorAll(".widget-play"))
+    play.querySelectorAll("button").forEach((button,i)=>{if(words[i])button.setAttribute("aria-label",button.title=words[i]);});
+};
+name();
+new MutationObserver(name).observe(root,{subtree:true,childList:true,attributes:true,attributeFilter:["aria-valuenow"]});
+if(!window.icKeys)window.addEventListener("keydown",window.icKeys=e=>{
+  if(!e.shiftKey&&!e.ctrlKey&&!e.metaKey&&e.target.closest?.(".ic-explorer select"))e.stopPropagation();
+},true);
+"""
+
+
+def style(css: str, loaded: str = "") -> str:
+    """Return a <style> element; `loaded` is a script that runs when the page has it.
 
     >>> style("a{b:c}")
     '<style>a{b:c}</style>'
     """
-    return "<style>" + re.sub(r"\n *", "", css) + "</style>"
+    once = f' onload="{html.escape(_one_line(loaded))}"' if loaded else ""
+    return f"<style{once}>{_one_line(css)}</style>"
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\n *", "", text)
+
+
+def frame() -> str:
+    """Return what an explorer's frame begins with: its style sheet, and the names and keys that its controls lack.
+
+    >>> frame().count("<style onload=")
+    1
+    """
+    words = json.dumps([_("play, pause"), _("stop")], ensure_ascii=False)
+    return style(CSS + LIVE_CSS, NAMES.replace("WORDS", words))
 
 
 def block(kind: str, text: str, *, live: bool = False) -> str:

@@ -85,7 +85,7 @@ class Predict:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        frame = widgets.VBox([widgets.HTML(page.style(page.CSS + page.LIVE_CSS)), self.row])
+        frame = widgets.VBox([widgets.HTML(page.frame()), self.row])
         frame.add_class("ic-explorer")
         note = _("Run this cell to answer.") + (f" {self.message}" if self.value is not None else "")
         display(
