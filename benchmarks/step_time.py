@@ -18,7 +18,7 @@ import numpy as np
 
 from course_lib.plan.efficiency import constants
 from course_lib.plan.search import search
-from course_lib.plan.stepevidence import compare
+from course_lib.plan.stepcompared import compare
 from course_lib.plan.stepfit import Batch
 from course_lib.plan.steptime import step
 from course_lib.plan.trainingdata import runs

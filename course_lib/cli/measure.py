@@ -13,6 +13,7 @@ from pathlib import Path
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_share, say_time
+from course_lib.cli.measured import found_as_data, plot, sentences, table
 
 HELP = "run real collectives between processes of this computer and lay them beside the model"
 STATUS = _(
@@ -89,13 +90,13 @@ def _collective(args, sizes, seconds, rounds, progress) -> int:
         data = as_data(measured)
         for row, point in zip(data["points"], measured.points, strict=True):
             row |= {"time_s": point.time_s, "median_s": point.median_s, "quartiles_s": list(point.quartiles_s)}
-        data |= {"complete": complete, "wrong_points": len(measured.wrong)} | _found_as_data(found, why)
+        data |= {"complete": complete, "wrong_points": len(measured.wrong)} | found_as_data(found, why)
         print(json.dumps(data, indent=1, allow_nan=False))
     else:
-        print("\n".join(_table(measured, found)))
-        print("\n".join(_sentences(measured, found, why)))
+        print("\n".join(table(measured, found)))
+        print("\n".join(sentences(measured, found, why)))
     if args.plot is not None:
-        _plot(measured, found, args.plot)
+        plot(measured, found, args.plot)
     return 0 if complete and not measured.wrong else 1
 
 
@@ -119,122 +120,6 @@ def _compared(measured):
         return compare(measured), ""
     except CourseError as error:  # one size, or times that do not grow: measured all the same, there is no line
         return None, str(error)
-
-
-def _found_as_data(found, why: str) -> dict:
-    if found is None:
-        return {"fits": [], "model": None, "race": None, "not_fitted": why}
-    m, race = found.model, found.race
-    data = {
-        "fits": [
-            {
-                "algorithm": row.algorithm,
-                "latency_s": row.line.latency_s,
-                "bandwidth_Bps": row.line.bandwidth_Bps,
-                "line_off": row.line_off,
-                "model_off": row.model_off,
-                "others_off": row.others_off,
-                "model_s": row.model_s.tolist(),
-                "others_s": None if row.others_s is None else row.others_s.tolist(),
-            }
-            for row in found.algorithms
-        ],
-        "model": {name: getattr(m, name) for name in m.__dataclass_fields__},
-        "race": None,
-    }
-    if race is not None:
-        data["race"] = {
-            "first": race.first,
-            "second": race.second,
-            "fitted_to": list(race.fitted_to),
-            "measured": {f"{size:.0f}": winner for size, winner in race.measured.items()},
-            "predicted": {f"{size:.0f}": winner for size, winner in race.predicted.items()},
-            "measured_crossing_B": race.measured_crossing_B,
-            "predicted_crossing_B": race.predicted_crossing_B,
-            "agreed": race.agreed,
-            "decided": race.decided,
-        }
-    return data
-
-
-def _table(measured, found) -> list[str]:
-    machine = measured.machine
-    lines = [
-        _("{op} between {n} processes on {cores} cores ({processor}), {backend}: {library}").format(
-            op=measured.op,
-            n=measured.n_ranks,
-            cores=machine["cores"],
-            processor=machine["processor"],
-            backend=measured.backend,
-            library=machine.get("library", ""),
-        ),
-        _("lower quartile of {n} rounds, the upper one, then what the other algorithms predict").format(
-            n=measured.rounds
-        ),
-        "",
-        f"{_('size'):>9}" + "".join(f"  {name:>28}" for name in measured.algorithms),
-    ]
-    model = {} if found is None else {row.algorithm: row for row in found.algorithms}
-    cells: dict[float, dict[str, str]] = {}
-    for p in measured.points:
-        low, high = p.quartiles_s
-        text = f"{say_time(low)} – {say_time(high)}"
-        row = model.get(p.algorithm)
-        if p.wrong:
-            text += " " + _("WRONG")
-        elif row is not None:
-            at = int((row.message_B == p.message_B).argmax())
-            text += f" {say_time(float((row.model_s if row.others_s is None else row.others_s)[at])):>8}"
-        cells.setdefault(p.message_B, {})[p.algorithm] = text
-    for size in sorted(cells):
-        lines.append(
-            f"{say_bytes(size):>9}" + "".join(f"  {cells[size].get(name, '–'):>28}" for name in measured.algorithms)
-        )
-    return lines
-
-
-def _sentences(measured, found, why: str) -> list[str]:
-    from course_lib.machine.measurecompare import in_words
-
-    lines = [""]
-    if measured.wrong:
-        lines += [
-            _("WRONG: {name} at {size}: {n} elements are not the sum; its times are not used.").format(
-                name=p.algorithm, size=say_bytes(p.message_B), n=p.wrong
-            )
-            for p in measured.wrong
-        ]
-    else:
-        lines.append(_("Every result was right."))
-    if measured.missing:
-        name, size = measured.missing[0]
-        text = _("{n} points were not reached in time, the first is {name} at {size}; give more --seconds.")
-        lines.append(text.format(n=len(measured.missing), name=name, size=say_bytes(size)))
-    if measured.disturbed > 1.6:
-        text = _(
-            "The computer was busy with other work: the rounds' upper quartile is {x:.1f} × the lower one. "
-            "Run it again when it is quiet."
-        )
-        lines.append(text.format(x=measured.disturbed))
-    return lines + ([_("Not fitted: {why}").format(why=why)] if found is None else in_words(measured, found))
-
-
-def _plot(measured, found, path: Path) -> None:
-    from course_lib.figures.measuredrace import Timed, measured_race
-
-    if found is None or found.race is None:
-        raise CourseError(_("--plot needs two algorithms with two sizes or more; the times are printed above."))
-    pair = []
-    for name in (found.race.first, found.race.second):
-        row = next(r for r in found.algorithms if r.algorithm == name)
-        points = sorted((p for p in measured.points if p.algorithm == name and not p.wrong), key=lambda p: p.message_B)
-        low, high = zip(*(p.quartiles_s for p in points), strict=True)
-        import numpy as np
-
-        pair.append(Timed(name, row.message_B, row.time_s, np.array(low), np.array(high), row.others_s))
-    figure = measured_race(pair, crossing_B=found.race.predicted_crossing_B, where=str(measured.machine["processor"]))
-    figure.write_html(path, include_plotlyjs=True, config={"showSendToCloud": False, "displaylogo": False})
-    print(_("The picture is in {path}.").format(path=path), file=sys.stderr)
 
 
 def _copy(args, sizes, seconds, rounds, progress) -> int:

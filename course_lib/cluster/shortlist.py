@@ -7,7 +7,8 @@ from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 from course_lib.cluster import gates
 from course_lib.cluster.catalogue import item, items
-from course_lib.cluster.design import PRECISIONS, Priced, Proposal, Work, claims, price, requests_that_fit
+from course_lib.cluster.design import Priced, Work, claims, price, requests_that_fit
+from course_lib.cluster.proposal import PRECISIONS, Proposal
 from course_lib.cluster.targets import Targets
 
 RANKS = {1: (8, 16, 32, 64), 18: (8, 16, 24, 32, 64)}  # of a copy, by hosts of a unit

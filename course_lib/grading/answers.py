@@ -10,54 +10,7 @@ import numpy as np
 
 from course_lib.base.language import _
 from course_lib.grading import wire
-
-
-def say(value: Any, unit: str = "", most: int = 240) -> str:
-    """Return a short text for a plain value, at most `most` letters: six digits are enough for people.
-
-    >>> say(437.5, "GB/s"), say({"a": 1 / 3})
-    ('437.5 GB/s', "{'a': 0.333333}")
-    """
-    text = _short(value)
-    text = text if len(text) <= most else text[: most - 3] + "…"
-    return f"{text} {unit}" if unit and not isinstance(value, (str, bool, type(None))) else text
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, wire.Foreign):
-        return value.shown or value.type_name
-    if type(value) is int and value.bit_length() > 1000:
-        return _("a number of {n} bits").format(n=value.bit_length())
-    if isinstance(value, np.ndarray):
-        few = value.size <= 24 and max(value.shape, default=0) <= 24
-        return _short(value.tolist()) if few else _("an array of shape {s}").format(s=value.shape)
-    if isinstance(value, (float, np.floating)):
-        return f"{float(value):.6g}"
-    if isinstance(value, (np.integer, np.bool_)):
-        return repr(value.item())
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_short(k)}: {_short(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        inside = ", ".join(_short(item) for item in value)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
-    return repr(value) if isinstance(value, (str, int, bool, complex, type(None))) else type(value).__name__
-
-
-def kind_of(value: Any) -> str:
-    """Return what a plain value is, in words, for "got …"."""
-    if isinstance(value, wire.Foreign):
-        return value.type_name
-    if isinstance(value, np.ndarray):
-        return _("an array of shape {s}").format(s=value.shape)
-    words = {bool: _("True or False"), str: _("text"), complex: _("a complex number"), list: _("a list")}
-    words |= {tuple: _("a tuple"), dict: _("a dict"), int: _("a whole number"), float: _("a number")}
-    return words.get(type(value), type(value).__name__)
-
-
-def _expected(what: str, given: Any) -> str:
-    if isinstance(given, wire.Foreign):
-        return _("Expected {what}, got an object of type {kind}.").format(what=what, kind=given.type_name)
-    return _("Expected {what}, got {given} ({kind}).").format(what=what, given=say(given), kind=kind_of(given))
+from course_lib.grading.shown import expected, say
 
 
 class Expected:
@@ -102,14 +55,14 @@ class Number(Expected):
         if shape == ():
             what = (_("a whole number") if self.whole else _("a number")) + unit
             if type(given) not in (int, float):
-                return _expected(what, given)
+                return expected(what, given)
             numbers = [given]
         else:
             what = _("numbers{unit} in the shape {shape}").format(unit=unit, shape=shape)
             try:
                 numbers = _flat(given)
             except TypeError:
-                return _expected(what, given)
+                return expected(what, given)
             if (got := _shape(given)) != shape:
                 return _("Expected {what}, got the shape {got}.").format(what=what, got=got)
         with np.errstate(all="ignore"):
@@ -210,7 +163,7 @@ class Choice(Expected):
     def refuse(self, given: Any, right: Any) -> str:
         what = _("one of {options}").format(options=", ".join(repr(o) for o in self.options))
         if type(given) is not str or _plain(given) not in {_plain(o) for o in self.options}:
-            return _expected(what, given)
+            return expected(what, given)
         return ""
 
     def agrees(self, given: Any, right: Any) -> bool:
@@ -226,7 +179,7 @@ class Truth(Expected):
     """True or False, and nothing that only behaves like it."""
 
     def refuse(self, given: Any, right: Any) -> str:
-        return "" if type(given) is bool else _expected(_("True or False"), given)
+        return "" if type(given) is bool else expected(_("True or False"), given)
 
     def agrees(self, given: Any, right: Any) -> bool:
         return given == right
@@ -247,7 +200,7 @@ class Entries(Expected):
 
     def refuse(self, given: Any, right: Any) -> str:
         if type(given) is not dict:
-            return _expected(_("a dict with the keys {keys}").format(keys=", ".join(map(repr, right))), given)
+            return expected(_("a dict with the keys {keys}").format(keys=", ".join(map(repr, right))), given)
         for key in given:
             if key not in right:
                 near = difflib.get_close_matches(str(key), [str(k) for k in right], n=1)
@@ -290,7 +243,7 @@ class Listing(Expected):
         if isinstance(given, np.ndarray) and given.ndim:
             given = given.tolist()
         if type(given) not in (list, tuple):
-            return _expected(_("a list"), given)
+            return expected(_("a list"), given)
         if len(given) != len(right) and (self.ordered or isinstance(self.of, tuple)):
             return _("Expected a list of {n} items, got {m}.").format(n=len(right), m=len(given))
         if not len(right):
@@ -330,7 +283,7 @@ class Record(Expected):
 
     def refuse(self, given: Any, right: Any) -> str:
         if type(given).__name__ != self.name or wire.RECORDS.get(self.name) != type(given).__module__:
-            return _expected(_("a {name}").format(name=self.name), given)
+            return expected(_("a {name}").format(name=self.name), given)
         return ""
 
     def agrees(self, given: Any, right: Any) -> bool:
@@ -349,7 +302,7 @@ class Plain(Expected):
 
     def refuse(self, given: Any, right: Any) -> str:
         if isinstance(given, wire.Foreign) or (self.fits is not None and not self.fits(given)):
-            return _expected(self.what, given)
+            return expected(self.what, given)
         return ""
 
     def agrees(self, given: Any, right: Any) -> bool:

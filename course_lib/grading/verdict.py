@@ -8,8 +8,9 @@ from typing import Any
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.grading import probe, wire
-from course_lib.grading.answers import Entries, say
+from course_lib.grading.answers import Entries
 from course_lib.grading.question import Case, Misconception, Question, apply
+from course_lib.grading.shown import say
 
 NOT_ATTEMPTED, NOT_YET, CORRECT = "not attempted", "not yet", "correct"
 

@@ -12,7 +12,8 @@ from course_lib.machine.fabricof import PCIE_GENERATION, Fabric, fabric
 from course_lib.machine.gpunames import link_Bps as rate_of
 from course_lib.machine.gpunames import model_of
 from course_lib.machine.judge import judge
-from course_lib.machine.recognise import Reading, anything, read
+from course_lib.machine.otherfiles import anything
+from course_lib.machine.recognise import Reading, read
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Cause, Finding, Report, Suspected, Sweep
 from course_lib.machine.say import sweep_line, word
 from course_lib.machine.systems import candidates

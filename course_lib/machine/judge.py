@@ -9,7 +9,7 @@ from course_lib.base.units import say_bytes, say_rate, say_share
 from course_lib.comm.meaning import bus_factor, canonical_op
 from course_lib.machine.bounds import network_bounds
 from course_lib.machine.causes import Case, ranked
-from course_lib.machine.fabricof import NVLINK_SHARE
+from course_lib.machine.judgelinks import BOUND_SLACK, against_bounds, link_arithmetic, link_limit, wire_in_switch
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Finding, Suspected, Sweep
 from course_lib.machine.shape import LARGE_B, shape_of
 from course_lib.machine.suspect import suspected
@@ -19,7 +19,6 @@ from course_lib.timing.tuning import predict
 
 ENOUGH_INSIDE, ENOUGH_ACROSS = 0.75, 0.6  # of the prediction; across hosts it is less sure
 TOO_FAST = 1.35  # of the prediction: the system is another, or its family is hardly measured
-BOUND_SLACK = 1.03
 SLOW_START = 4.0  # small messages this many times slower than predicted are worth a word
 
 
@@ -88,14 +87,14 @@ def judge(
     tree = False
     if bounds and best is not None:
         limits = {b.name: b.busbw_Bps for b in bounds}
-        tree = _against_bounds(best, limits, bounds, hosts, findings, arithmetic)
+        tree = against_bounds(best, limits, bounds, hosts, findings, arithmetic)
         if tree and algorithm.name in ("unknown", "ring"):
             over = _("{best} is more than a ring gets through {rate} a host").format(
                 best=say_rate(best), rate=say_rate(rate)
             )
             algorithm = Suspected("tree" if hosts == 2 else "in-network or tree", over)
-    wire = _wire(op, n, place, hosts, algorithm, best, arithmetic)
-    _link_arithmetic(op, n, place, hosts, best, links_per_pair, link_Bps, arithmetic, wire)
+    wire = wire_in_switch(op, n, place, hosts, algorithm, best, arithmetic)
+    link_arithmetic(op, n, place, hosts, best, links_per_pair, link_Bps, arithmetic, wire)
     enough = ENOUGH_INSIDE if hosts in (None, 1) else ENOUGH_ACROSS
     for k in shape.dips:
         before = float(shape.busbw_Bps[:k].max())
@@ -125,7 +124,7 @@ def judge(
         notes.append(text.format(size=say_bytes(sizes[-1])))
     if best is None:
         notes.append(_("no size of 1 MiB or more: nothing can be said about bandwidth"))
-    link = _link_limit(op, n, place, hosts)
+    link = link_limit(op, n, place, hosts)
     if link is not None and shape.peak_Bps > BOUND_SLACK * link:
         text = _(
             "{peak} is more than the links of a GPU let through on {name} (at most {link}): are system, ranks and numbers right?"
@@ -213,17 +212,6 @@ def _expected(op, sizes, place: System | None, n: int, n_hosts: int | None, host
     return made, ""
 
 
-def _link_limit(op: str, n: int, place: System | None, hosts: int | None) -> float | None:
-    """Return the bus bandwidth that no algorithm exceeds inside one domain: every byte enters a GPU through its links.
-
-    A sum in the switch takes each byte once where a ring takes it 2(n−1)/n times, so all-reduce may reach that multiple.
-    """
-    if place is None or n > place.gpus_per_domain or (hosts is not None and hosts > place.hosts_per_domain):
-        return None
-    up = place.scale_up
-    return up.bandwidth_Bps * (float(bus_factor(op, n)) if up.in_network_reduction and op == "all_reduce" else 1.0)
-
-
 def _ring_ratio(op, sizes, place, n, hosts, shape, large, host_Bps) -> float | None:
     if place is None or op != "all_reduce" or not place.scale_up.in_network_reduction or not large.any():
         return None
@@ -232,87 +220,6 @@ def _ring_ratio(op, sizes, place, n, hosts, shape, large, host_Bps) -> float | N
     except CourseError:
         return None
     return float(np.median((shape.busbw_Bps / ring.busbw_Bps)[large]))
-
-
-def _against_bounds(best, limits, bounds, hosts, findings, arithmetic) -> bool:
-    """Compare with the network's limits; say whether a ring is excluded."""
-    hard = limits.get("hard") or limits.get("all-to-all") or limits.get("ring")
-    first = bounds[0]
-    if best > BOUND_SLACK * hard:
-        text = _("{best} is above what the network lets through ({cap}): are the cards' count and rate right?")
-        findings.append(Finding("above-bound", text.format(best=say_rate(best), cap=say_rate(hard))))
-        return False
-    if "ring" in limits and best > BOUND_SLACK * limits["ring"]:
-        if hosts == 2:
-            text = _(
-                "{best} is above a ring's {ring}, below a tree's {tree}: possible, a tree. "
-                "NCCL_ALGO=RING is the right mode for a test of the network."
-            )
-            arithmetic.append(text.format(best=say_rate(best), ring=say_rate(limits["ring"]), tree=say_rate(hard)))
-        else:
-            text = _(
-                "{best} is above a ring's limit {ring}, though under the hard limit {hard}: which "
-                "algorithm, and how many cards of what rate? Run with NCCL_ALGO=RING."
-            )
-            words = text.format(best=say_rate(best), ring=say_rate(limits["ring"]), hard=say_rate(hard))
-            findings.append(Finding("above-ring", words))
-        return True
-    text = _("measured {best} is {share} of the {name} limit {cap}")
-    arithmetic.append(
-        text.format(
-            best=say_rate(best), share=say_share(best / first.busbw_Bps), name=first.name, cap=say_rate(first.busbw_Bps)
-        )
-    )
-    return False
-
-
-def _wire(op, n, place, hosts, algorithm, best, arithmetic) -> float | None:
-    """Return what a sum in the switch puts on each GPU's link, (n + 1)/n of the algorithm bandwidth."""
-    if algorithm.name != "in-network" or op != "all_reduce" or best is None or hosts not in (None, 1):
-        return None
-    algbw = best / float(bus_factor(op, n))
-    wire = algbw * (n + 1) / n
-    text = _("the switch adds: algbw {algbw} × (n+1)/n = {wire} on each GPU's link")
-    words = text.format(algbw=say_rate(algbw), wire=say_rate(wire))
-    if place is not None:
-        words += _(", {share} of {link}").format(
-            share=say_share(wire / place.scale_up.bandwidth_Bps), link=say_rate(place.scale_up.bandwidth_Bps)
-        )
-    arithmetic.append(words + _(". Bus bandwidth assumes a ring, so it may stand above the link's rate."))
-    return wire
-
-
-def _link_arithmetic(op, n, place, hosts, best, per_pair, link_Bps, arithmetic, wire) -> None:
-    if best is None or hosts not in (None, 1):
-        return
-    if per_pair and link_Bps and op == "send_recv":
-        raw = per_pair * link_Bps
-        text = _("{k} links a pair × {link} = {raw} raw, about {net} after packets; measured {best} is {share} of that")
-        net = raw * NVLINK_SHARE
-        arithmetic.append(
-            text.format(
-                k=per_pair,
-                link=say_rate(link_Bps),
-                raw=say_rate(raw),
-                net=say_rate(net),
-                best=say_rate(best),
-                share=say_share(best / net),
-            )
-        )
-    elif per_pair and link_Bps and n > 2:
-        text = _("{k} links to each of {m} neighbours × {link} = {raw} a GPU: all neighbours are used")
-        arithmetic.append(
-            text.format(k=per_pair, m=n - 1, link=say_rate(link_Bps), raw=say_rate(per_pair * (n - 1) * link_Bps))
-        )
-    elif place is not None and place.scale_up.kind == "switch" and wire is None:
-        raw = place.scale_up.bandwidth_Bps
-        text = _(
-            "one direction of a GPU's links: {raw} raw, about {net} after packets; measured {best} is {share} of that"
-        )
-        net = raw * NVLINK_SHARE
-        arithmetic.append(
-            text.format(raw=say_rate(raw), net=say_rate(net), best=say_rate(best), share=say_share(best / net))
-        )
 
 
 def _by_candidates(op, n, hosts, shape, candidates, large, enough) -> tuple[str, str]:

@@ -3,9 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 
-from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.machine import jsonresults
 from course_lib.machine.interest import (
@@ -24,6 +22,7 @@ from course_lib.machine.interest import (
 from course_lib.machine.nccltests import NcclLog, NcclReader
 from course_lib.machine.nvbandwidth import BandwidthReader, Bandwidths, from_json
 from course_lib.machine.nvlink import NvlinkReader, NvlinkStatus
+from course_lib.machine.otherfiles import OTHER_GATE, anything, others
 from course_lib.machine.p2p import PeerReader, PeerTest
 from course_lib.machine.text import Line, Unreadable, clean, raw_lines
 from course_lib.machine.topo import TopoMatrix, TopoReader
@@ -54,131 +53,6 @@ class Reading:
     n_lines: int = 0
 
 
-def anything() -> str:
-    """What the command can read, for people who pasted something else."""
-    return _(
-        "Paste the whole output of one of: `nvidia-smi topo -m`, `nvidia-smi nvlink -s`, a run of nccl-tests "
-        "(`all_reduce_perf -b 8 -e 8G -f 2 -g 8`), `nvbandwidth`, `p2pBandwidthLatencyTest`."
-    )
-
-
-@cache
-def _others() -> tuple[tuple[re.Pattern, str, str], ...]:
-    """Return what else people have at hand: (pattern, what it is, what to paste instead)."""
-    amd = _("For AMD GPUs run rccl-tests and paste its table; the matrix reader knows `nvidia-smi topo -m` only.")
-    links = _("Run `nvidia-smi nvlink -s`, which prints the state and rate of every link.")
-    found = (
-        (
-            r"ROCm System Management|(?:Link Type|Weight|Hops) between two GPUs|\bXGMI\b",
-            _("the topology of AMD's rocm-smi"),
-            amd,
-        ),
-        (
-            r"\b(?:ACCESS|WEIGHT|LINK TYPE|HOPS) TABLE:|\bamd-smi\b",
-            _("a table of AMD's amd-smi"),
-            amd,
-        ),
-        (
-            r"\bNPU\d+\b.*\b(?:HCCS|HCCS_SW|PIX|SYS)\b|\bHCCS\b",
-            _("a topology of another vendor's accelerators"),
-            anything(),
-        ),
-        (
-            r"\bGPU \d+/\d+\b|\bXL\d{1,2}\b|xpu-smi",
-            _("a topology of Intel's xpu-smi"),
-            anything(),
-        ),
-        (
-            r"-i must be used with|-p2p|Invalid combination of input arguments",
-            _("an error message of nvidia-smi about its options"),
-            _("Run `nvidia-smi topo -m` without further options and paste its matrix."),
-        ),
-        (
-            r"NVIDIA-SMI has failed|Failed to (?:initialize NVML|get topology)|No devices were found",
-            _("an error message of nvidia-smi"),
-            _("nvidia-smi did not reach a GPU: run it on the host, with the driver loaded, and paste its matrix."),
-        ),
-        (
-            r"\[CUDA Bandwidth Test\]|bandwidthTest\b|Transfer Size \(Bytes\)",
-            _("a run of CUDA's bandwidthTest"),
-            _("Paste a run of nvbandwidth, which took its place, or of p2pBandwidthLatencyTest."),
-        ),
-        (
-            r"NVSMI LOG|GPU Link Info",
-            _("a listing of `nvidia-smi -q`"),
-            _("Run `nvidia-smi topo -m` and `nvidia-smi nvlink -s` and paste what they print."),
-        ),
-        (
-            r"Link \d+: [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:",
-            _("the bus addresses behind the links (`nvidia-smi nvlink -p`)"),
-            links,
-        ),
-        (
-            r"\bNVRM: Xid\b",
-            _("error lines of the NVIDIA driver (Xid) from the kernel's log"),
-            _(
-                "Xid 74 is an NVLink error, Xid 79 a GPU off the bus. Paste `nvidia-smi nvlink -s` and `nvidia-smi topo -m` as well."
-            ),
-        ),
-        (
-            r"GPU \d{1,3}: .{1,80}\(UUID: ",
-            _("a list of GPUs without links (`nvidia-smi -L`, or GPUs that have no NVLink)"),
-            _("Run `nvidia-smi topo -m` and paste its matrix."),
-        ),
-        (
-            r"P2P is supported: (?:true|false)|Access to system memory supported",
-            _("link capabilities (`nvidia-smi nvlink -c`)"),
-            links,
-        ),
-        (
-            r"Link \d+: (?:Replay|Recovery|CRC|Tx|Rx|Data)|Link \d+: Remote Device",
-            _("counters or neighbours of links (`nvidia-smi nvlink -e`, `-R`)"),
-            links,
-        ),
-        (
-            r"\| NVIDIA-SMI \d|\bFan\s+Temp\s+Perf\b",
-            _("the summary table of nvidia-smi"),
-            _("Run `nvidia-smi topo -m` and paste its matrix; the summary says nothing about links."),
-        ),
-        (
-            r"#bytes\s+#iterations\s+BW peak|RDMA_Write BW Test|Send BW Test",
-            _("a perftest run (ib_write_bw)"),
-            _("Paste a run of nccl-tests across the hosts; give the card's rate with --network."),
-        ),
-        (
-            r"# OSU MPI|OSU Micro",
-            _("an OSU micro-benchmark"),
-            _("Paste a run of nccl-tests."),
-        ),
-        (
-            r"\biperf\b|Mbits/sec|Gbits/sec",
-            _("an iperf run"),
-            _("Paste a run of nccl-tests across the hosts."),
-        ),
-        (
-            r"RocmBandwidthTest|TransferBench",
-            _("a bandwidth test of AMD GPUs"),
-            _("Paste a run of rccl-tests."),
-        ),
-        (
-            r"USAGE: \w+_perf|\[-b,--minbytes",
-            _("the help text of nccl-tests"),
-            _("Paste the table of a run."),
-        ),
-        (
-            r"\bPermission denied\b|command not found|No such file",
-            _("an error message of the shell"),
-            _("The command did not run; paste its output once it does."),
-        ),
-    )
-    return tuple((re.compile(pattern), saw, paste) for pattern, saw, paste in found)
-
-
-_OTHER_GATE = re.compile(
-    r"Link \d+: [RCTD0-9]|\(UUID: |Failed to|No devices|Bandwidth Test|bandwidthTest|Transfer Size|NVSMI|GPU Link|Xid"
-    r"|ROCm|between two|XGMI|TABLE|amd-smi|HCCS|NPU|GPU \d+/|XL\d|xpu-smi|-i must|-p2p|Invalid comb"
-    r"|supported|NVIDIA-SMI|Fan |#bytes|BW Test|OSU|iperf|bits/sec|Rocm|TransferBench|USAGE|minbytes|denied|not found|No such"
-)
 _HTML = re.compile(r"<(?:!doctype html|html|head|body|script|meta|div|title)\b", re.IGNORECASE)
 
 
@@ -223,8 +97,8 @@ class _All:
             self.peer.feed(line)
         if bits & (LINKS | LINK):
             self.links.feed(line)
-        if bits & OTHER and self.other is None and _OTHER_GATE.search(line.text):
-            self.other = next((k for k, (p, _s, _p) in enumerate(_others()) if p.search(line.text)), None)
+        if bits & OTHER and self.other is None and OTHER_GATE.search(line.text):
+            self.other = next((k for k, (p, _s, _p) in enumerate(others()) if p.search(line.text)), None)
         closed = 0
         if self.topo.full:
             closed |= TOPO
@@ -252,7 +126,7 @@ class _All:
     def remember(self, shape: bytes, text: str) -> None:
         """Keep whom a line matters to; titles of P2P are left out, as prefixes in front of them are told by their digit."""
         if len(self.shapes) < MOST_SHAPES and len(shape) <= LONGEST_SHAPE and b"P0P" not in shape:
-            self.shapes[shape] = interest_of(shape_of(text), _OTHER_GATE)
+            self.shapes[shape] = interest_of(shape_of(text), OTHER_GATE)
 
 
 def read(source, name: str = "") -> Reading:
@@ -375,7 +249,7 @@ def _reading(name: str, readers: _All, n: int) -> Reading:
             _("Run `nvidia-smi topo -m` and paste its matrix as well."),
         )
     elif readers.other is not None and not useful and not kinds:
-        _pattern, saw, paste = _others()[readers.other]
+        _pattern, saw, paste = others()[readers.other]
         refused = Refused(saw, paste)
     elif foreign and not useful:
         saw = _("a matrix of GPUs whose words are not those of `nvidia-smi topo -m` (another vendor's tool?)")
@@ -386,6 +260,3 @@ def _reading(name: str, readers: _All, n: int) -> Reading:
         name, tuple(kinds), topos[0] if topos else None, topos, log, bands if "nvbandwidth" in kinds else None,
         peer, links if links is not None and links.gpus else None, refused, permission, n,
     )  # fmt: skip
-
-
-__all__ = ["CourseError", "Reading", "Refused", "anything", "read"]

@@ -11,7 +11,8 @@ from course_lib import cluster
 from course_lib.base.errors import CourseError
 from course_lib.cluster import gates
 from course_lib.cluster.catalogue import items
-from course_lib.cluster.design import Work, claims, margin, measured_ranks, price, proposal
+from course_lib.cluster.design import Work, claims, margin, measured_ranks, price
+from course_lib.cluster.proposal import proposal
 from course_lib.cluster.shortlist import best, by_part
 from course_lib.cluster.targets import read_targets
 

@@ -13,7 +13,7 @@ from course_lib.figures import growing, planning
 from course_lib.figures.searched import all_plans
 from course_lib.figures.show import meta_of
 from course_lib.figures.theme import themed
-from course_lib.plan import stepevidence, utilisation
+from course_lib.plan import stepcompared, utilisation
 from course_lib.plan.picked import grouped
 from course_lib.timing import tuning
 
@@ -142,11 +142,11 @@ def test_the_numbers_of_the_step():
 
 
 def test_the_numbers_of_the_evidence():
-    errors = np.array([row.error for row in stepevidence.korthikanti()])
+    errors = np.array([row.error for row in stepcompared.korthikanti()])
     assert (errors > 0).all()  # all crosses on one side
     assert errors.max() < 0.2
-    assert max(e for e, r in zip(errors, stepevidence.korthikanti(), strict=True) if "22b" in r.name) < errors.max()
-    first, second, third = (row.error for row in stepevidence.llama3())
+    assert max(e for e, r in zip(errors, stepcompared.korthikanti(), strict=True) if "22b" in r.name) < errors.max()
+    first, second, third = (row.error for row in stepcompared.llama3())
     assert max(abs(first), abs(second)) < 0.06
     assert third < -0.08
     shares = [utilisation.published(*p).mfu for p in (("mpt-7b", "dgx-a100"), ("deepseek-v3", "gb200-nvl72"))]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.grading import answers, intake, late, library, numbers, repair, report, sandbox, wire
+from course_lib.grading import intake, late, library, numbers, repair, report, sandbox, shown, wire
 from course_lib.grading.ledger import Ledger
 from course_lib.grading.rivals import rank, winners
 from tests.grading.handins import RIGHT, cell, copied, filled, release, without, write
@@ -313,7 +313,7 @@ def test_what_swells_is_refused_on_both_sides_of_the_wire():
         wire.decode(made)
     with pytest.raises(CourseError, match="entries"):
         wire.decode('{"$":"dict","v":[' + ",".join(f"[{n},1]" for n in range(wire.MAX_ENTRIES + 1)) + "]}")
-    assert "shape" in answers.say(huge)
+    assert "shape" in shown.say(huge)
 
 
 def test_a_large_file_loses_its_outputs_and_keeps_its_encoding(monkeypatch):

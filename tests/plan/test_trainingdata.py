@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from course_lib.plan import stepevidence, trainingdata
+from course_lib.plan import stepcompared, stepevidence, trainingdata
 from course_lib.plan.efficiency import DESCRIBED, constants
 from course_lib.plan.trainingdata import dropped, pairs, runs, sources, taken_apart, two
 
@@ -68,14 +68,14 @@ def test_rows_with_two_values_are_two_settings_only_with_two_precisions():
 
 
 def test_held_out_pairs_are_met_within_the_target():
-    found = stepevidence.compare("judging")
-    assert found.median <= stepevidence.TARGET
-    assert np.median([np.median(np.abs(e)) for e in found.by_pair().values()]) <= stepevidence.TARGET
+    found = stepcompared.compare("judging")
+    assert found.median <= stepcompared.TARGET
+    assert np.median([np.median(np.abs(e)) for e in found.by_pair().values()]) <= stepcompared.TARGET
 
 
 def test_shown_tables_are_met():
-    assert max(abs(row.error) for row in stepevidence.korthikanti()) < 0.2
-    assert max(abs(row.error) for row in stepevidence.llama3()) < 0.25
+    assert max(abs(row.error) for row in stepcompared.korthikanti()) < 0.2
+    assert max(abs(row.error) for row in stepcompared.llama3()) < 0.25
 
 
 def test_constants_are_what_the_fit_wrote():
@@ -91,7 +91,7 @@ def test_the_page_is_the_generators():
 
 
 def test_memory_is_near_what_was_displayed():
-    ratio = np.array([predicted / seen for _run, seen, predicted in stepevidence.memory_rows()])
+    ratio = np.array([predicted / seen for _run, seen, predicted in stepcompared.memory_rows()])
     assert 0.6 < np.median(ratio) < 1.05
 
 
@@ -106,11 +106,11 @@ def test_blind_rows_are_no_part_of_what_was_fitted_or_judged():
 
 def test_blind_rows_are_met_as_well_as_promised():
     for column in ("training", "shipped"):
-        assert stepevidence.compare("blind", column).median <= stepevidence.TARGET
+        assert stepcompared.compare("blind", column).median <= stepcompared.TARGET
 
 
 def test_calculon_stands_beside_every_row_of_its_table():
-    rows = {tuple(row.name.split(", ")): row.published for row in stepevidence.korthikanti()}
-    assert rows.keys() == stepevidence.calculon().keys()
-    for key, seconds in stepevidence.calculon().items():
+    rows = {tuple(row.name.split(", ")): row.published for row in stepcompared.korthikanti()}
+    assert rows.keys() == stepcompared.calculon().keys()
+    for key, seconds in stepcompared.calculon().items():
         assert abs(seconds / rows[key] - 1) < 0.1

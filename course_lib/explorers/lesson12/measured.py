@@ -8,7 +8,7 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_time
 from course_lib.figures.rows import residuals
 from course_lib.figures.tensorscaling import scaling as tensor_picture
-from course_lib.plan import stepevidence, tensorscaling, trainingdata, utilisation
+from course_lib.plan import stepcompared, tensorscaling, trainingdata, utilisation
 
 
 def table_picture():
@@ -17,7 +17,7 @@ def table_picture():
     >>> len(table_picture().data)
     2
     """
-    rows = stepevidence.korthikanti()
+    rows = stepcompared.korthikanti()
     return residuals(
         [_("{name} ({remark})").format(name=r.name, remark=r.remark) for r in rows],
         [r.published for r in rows],
@@ -40,18 +40,18 @@ def llama_lines() -> list[str]:
             off=f"{100 * r.error:+.1f}",
             remark=r.remark,
         )
-        for r in stepevidence.llama3()
+        for r in stepcompared.llama3()
     ]
 
 
 @lru_cache(maxsize=1)
-def judged() -> stepevidence.Compared:
+def judged() -> stepcompared.Compared:
     """Return the published runs of the pairs that no constant saw, beside the model.
 
     >>> judged().median < 0.15
     True
     """
-    return stepevidence.compare("judging")
+    return stepcompared.compare("judging")
 
 
 def judged_line() -> str:

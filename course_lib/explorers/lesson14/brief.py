@@ -8,7 +8,8 @@ from course_lib import cluster
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.cluster import gates
-from course_lib.cluster.design import Proposal, claims, price
+from course_lib.cluster.design import claims, price
+from course_lib.cluster.proposal import Proposal
 from course_lib.cluster.targets import Targets, read_targets
 
 DAY = dt.date(2026, 12, 1)

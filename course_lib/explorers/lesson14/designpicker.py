@@ -7,7 +7,8 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_time
 from course_lib.cluster import gates
 from course_lib.cluster.catalogue import item, items
-from course_lib.cluster.design import PRECISIONS, Priced, Proposal, Work, claims, price
+from course_lib.cluster.design import Priced, Work, claims, price
+from course_lib.cluster.proposal import PRECISIONS, Proposal
 from course_lib.cluster.targets import Design
 from course_lib.explorers.controls import Choice, CountSlider, Slider
 from course_lib.explorers.explorer import Explorer

@@ -8,7 +8,8 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_number
 from course_lib.cluster import gates
 from course_lib.cluster.catalogue import items
-from course_lib.cluster.design import Proposal, Work
+from course_lib.cluster.design import Work
+from course_lib.cluster.proposal import Proposal
 from course_lib.cluster.shortlist import Found, by_part, enough
 from course_lib.explorers.lesson14.brief import DAY, targets
 from course_lib.figures import reviewing
