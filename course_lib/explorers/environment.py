@@ -25,6 +25,8 @@ def problems(found: dict[str, tuple[int, ...] | None], python: tuple[int, int], 
     ['plotly 5.24 is older than 6.9, the oldest that works: pip install "plotly>=6.9" in the environment of this kernel.']
     >>> problems({}, (3, 10))[0]
     'This course needs Python 3.11 or newer; this kernel runs 3.10.'
+    >>> problems({"plotly": (7, 1), "ipywidgets": (8, 1)}, (3, 14), "browser")
+    ['numpy did not reach this page. It comes from the network: reload the page with one.']
     """
     said = []
     if python < (3, 11):
@@ -38,6 +40,10 @@ def problems(found: dict[str, tuple[int, ...] | None], python: tuple[int, int], 
         name = ".".join(map(str, oldest))
         if version is None:
             if package == "jupyterlab":  # the server may live in another environment than the kernel
+                continue
+            if frontend == "browser":  # the kernel of `make live`, which nobody can install into
+                text = _("{package} did not reach this page. It comes from the network: reload the page with one.")
+                said.append(text.format(package=package))
                 continue
             said.append(
                 _('{package} is missing: pip install "{package}>={oldest}" in the environment of this kernel.').format(
@@ -64,12 +70,16 @@ def check_environment() -> str:
     """
     found = {package: _version(package) for package in NEEDED}
     in_vscode = any(name in os.environ for name in ("VSCODE_PID", "VSCODE_CWD", "VSCODE_IPC_HOOK"))
-    frontend = "vscode" if in_vscode else "lab"
+    frontend = "browser" if sys.platform == "emscripten" else "vscode" if in_vscode else "lab"
     said = problems(found, sys.version_info[:2], frontend)
     if said:
         return "\n".join(said)
     versions = ", ".join(f"{p} {'.'.join(map(str, v))}" for p, v in found.items() if v)
-    extra = "" if _version("anywidget") else _(" anywidget is missing; the course does without it.")
+    extra = (
+        ""
+        if frontend == "browser" or _version("anywidget")
+        else _(" anywidget is missing; the course does without it.")
+    )
     return (
         _("Ready: Python {python}, {versions}.").format(python="{}.{}".format(*sys.version_info[:2]), versions=versions)
         + extra

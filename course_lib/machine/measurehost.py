@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from pathlib import Path
 
 from course_lib.base.errors import CourseError, one_of
@@ -48,6 +49,8 @@ def choose_backend(backend: str, n_ranks: int) -> str:
     course_lib.base.errors.CourseError: There is no backend 'smoke signals'. Valid: auto, mpi, torch-gloo, torch-nccl.
     """
     name = one_of(_("backend"), backend, BACKENDS)
+    if sys.platform == "emscripten":
+        raise CourseError(_("A browser has no processes to measure between: `make lab` on your own computer has."))
     if name.startswith("torch") and not has_module("torch"):
         raise CourseError(
             _("{name} needs PyTorch, which is not installed here: `pip install torch`, or use --backend mpi.").format(
