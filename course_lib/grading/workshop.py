@@ -1,8 +1,6 @@
 """Plans of classes, timed from the notebooks: `python -m course_lib.grading.workshop [--check]`."""
 
 import argparse
-import ast
-import json
 import math
 import re
 import sys
@@ -14,137 +12,11 @@ from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.grading import bank
+from course_lib.grading.lessonminutes import LIVE, RULE, Lesson, lessons
 
-LIVE = "workshop"
 OPEN = (
     "Written by `python -m course_lib.grading.workshop` from `formats.toml`, the notebooks and the bank of questions."
 )
-RULE = "words / 180, 20 seconds a code cell, 3 minutes an explorer"
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading of the live path, its minutes, the predictions asked in it, and how many explorers it has."""
-
-    heading: str
-    minutes: float
-    predictions: tuple[str, ...]
-    n_explorers: int
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A lesson as a teacher sees it: minutes alone, live and for its exercise, and the sections of the live path."""
-
-    number: str
-    title: str
-    question: str
-    minutes: float
-    sections: tuple[Section, ...]
-    exercise_minutes: float
-    points: float = 0.0
-    by_hand: tuple[tuple[str, float], ...] = ()
-
-    @property
-    def live_minutes(self) -> float:
-        return sum(section.minutes for section in self.sections)
-
-
-def minutes(cells: Sequence[Mapping[str, Any]]) -> float:
-    """Return the minutes of some cells by the course's one rule: words / 180, 20 s a code cell, 3 min an explorer.
-
-    >>> minutes([{"cell_type": "markdown", "source": "word " * 360, "metadata": {}}])
-    2.0
-    """
-    words = sum(len(re.findall(r"[\w'’.-]+", _source(c))) for c in cells if c["cell_type"] == "markdown")
-    code = [c for c in cells if c["cell_type"] == "code"]
-    return words / 180 + len(code) / 3 + 3 * sum("explorer" in _tags(c) for c in code)
-
-
-def _source(cell: Mapping[str, Any]) -> str:
-    return "".join(cell["source"])
-
-
-def _tags(cell: Mapping[str, Any]) -> list[str]:
-    return cell.get("metadata", {}).get("tags", [])
-
-
-def _predictions(cell: Mapping[str, Any]) -> list[str]:
-    """Return what the calls of predict(name, question, …) in a cell ask."""
-    found = []
-    for node in ast.walk(ast.parse(_source(cell))):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "predict" and len(node.args) > 1:
-            text = node.args[1]
-            if isinstance(text, ast.Constant):
-                found.append(str(text.value).rstrip(" :"))
-    return found
-
-
-def live_sections(cells: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
-    """Return the live path of a notebook cut at its headings."""
-    groups: list[tuple[str, list]] = []
-    for cell in cells:
-        if LIVE not in _tags(cell):
-            continue
-        heading = re.match(r"#+ +(.+)", _source(cell)) if cell["cell_type"] == "markdown" else None
-        if heading or not groups:
-            groups.append((heading[1].strip() if heading else "", []))
-        groups[-1][1].append(cell)
-    return tuple(
-        Section(
-            heading,
-            minutes(part),
-            tuple(text for c in part if "predict" in _tags(c) for text in _predictions(c)),
-            sum("explorer" in _tags(c) for c in part),
-        )
-        for heading, part in groups
-    )
-
-
-def lessons(root: Path) -> dict[str, Lesson]:
-    """Return the lessons that are there, by number."""
-    found = {}
-    for path in sorted((root / "notebooks").glob("*_*.ipynb")):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        number, cells = path.stem.split("_")[0], notebook["cells"]
-        first = _source(cells[0])
-        bold = re.findall(r"\*\*(.+?)\*\*", first, flags=re.S)
-        question = " ".join(bold[0].split()) if bold else ""
-        exercise = next(iter((root / "exercises").glob(f"{number}_*/*.ipynb")), None)
-        found[number] = Lesson(
-            number,
-            first.splitlines()[0].lstrip("# "),
-            question,
-            float(notebook["metadata"]["interconnect"]["minutes"]),
-            live_sections(cells),
-            _exercise_minutes(exercise) if exercise else 0.0,
-            *(_points(exercise) if exercise else ()),
-        )
-    return found
-
-
-def _exercise_minutes(path: Path) -> float:
-    """Return the minutes that an exercise says it takes, in its first cell."""
-    first = _source(json.loads(path.read_text(encoding="utf-8"))["cells"][0])
-    said = re.search(r"(\d+)(?: to (\d+))? minutes", first)
-    if said is None:
-        raise CourseError(f"{path.parent.name} does not say in its first cell how many minutes it takes.")
-    return float(said[2] or said[1])
-
-
-def _points(path: Path) -> tuple[float, tuple[tuple[str, float], ...]]:
-    """Return the points of an exercise, and its items that a person marks with theirs."""
-    total, by_hand = 0.0, []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        meta = cell["metadata"].get("nbgrader", {})
-        if meta.get("grade"):
-            total += float(meta["points"])
-            if meta.get("solution"):
-                by_hand.append((str(meta["grade_id"]).replace("-", "."), float(meta["points"])))
-    return total, tuple(by_hand)
-
-
-# steps of a plan ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -189,9 +61,6 @@ def step(text: str, known: Mapping[str, Lesson], notes: Mapping[str, Any]) -> St
 
 def _up(value: float) -> int:
     return math.ceil(value - 1e-9)
-
-
-# pages ----------------------------------------------------------------------------------------------------------------
 
 
 def formats_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:

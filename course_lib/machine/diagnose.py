@@ -1,35 +1,35 @@
 """Diagnose: files in, one report out; files read together enrich each other."""
 
-from dataclasses import replace
-
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_share
 from course_lib.comm.meaning import canonical_op
-from course_lib.fabric.rates import pcie_Bps
-from course_lib.machine import judgecopies, judgenccl, judgetools
-from course_lib.machine.fabricof import PCIE_GENERATION, Fabric, fabric
-from course_lib.machine.gpunames import link_Bps as rate_of
-from course_lib.machine.gpunames import model_of
-from course_lib.machine.judge import judge
+from course_lib.machine import judgecopies, judgenccl, judgesweeps, judgetools
 from course_lib.machine.otherfiles import anything
 from course_lib.machine.recognise import Reading, read
-from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Cause, Finding, Report, Suspected, Sweep
-from course_lib.machine.say import sweep_line, word
-from course_lib.machine.systems import candidates
+from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Cause, Finding, Report, Sweep
+from course_lib.machine.say import sweep_line
+from course_lib.machine.together import (
+    fabric_shown,
+    gpus_named,
+    half_there,
+    inventory,
+    one_gpu,
+    one_log,
+    pair_Bps,
+    slot_Bps,
+)
 from course_lib.timing.system import System, load
-
-MOST_SAID = 8
 
 
 def diagnose(
     *sources,
-    system: "str | System | None" = None,
+    system: str | System | None = None,
     n_ranks: int | None = None,
     n_hosts: int | None = None,
     op: str | None = None,
     host_Bps: float | None = None,
-    names: "list[str] | None" = None,
+    names: list[str] | None = None,
 ) -> Report:
     """Read outputs of a machine and judge them.
 
@@ -63,16 +63,16 @@ def diagnose(
 
 
 def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> Report:
-    saw, paste, damaged, unknown = _inventory(readings)
+    saw, paste, damaged, unknown = inventory(readings)
     findings: list[Finding] = []
     causes: list[Cause] = []
     notes: list[str] = []
     sweeps: list[Sweep] = []
     enough: list[bool] = []
-    gpu = _gpu(readings)
+    gpu = one_gpu(readings)
     topo = next((r.topo for r in readings if r.topo is not None), None)
-    made = _fabric(topo, gpu, notes)
-    link = _pair_Bps(topo, made, place, gpu, _count(readings))
+    made = fabric_shown(topo, gpu, notes)
+    link = pair_Bps(topo, made, place, gpu, gpus_named(readings))
     for reading in readings:
         if reading.topo is not None:
             others = reading.topos[1:] + tuple(r.topo for r in readings if r.topo is not None and r is not reading)
@@ -88,8 +88,8 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
         if reading.p2p is not None:
             _take(judgecopies.peers(reading.p2p, link), findings, causes, notes, enough)
         if reading.nvbandwidth is not None:
-            _take(judgecopies.bandwidths(reading.nvbandwidth, link, _slot_Bps(gpu)), findings, causes, notes, enough)
-    log = _together([r.nccl for r in readings if r.nccl is not None])
+            _take(judgecopies.bandwidths(reading.nvbandwidth, link, slot_Bps(gpu)), findings, causes, notes, enough)
+    log = one_log([r.nccl for r in readings if r.nccl is not None])
     trouble = False
     if log is not None:
         found, why = judgenccl.log_states(log)
@@ -114,7 +114,7 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
                 "host_Bps": host_Bps,
                 "gpu": gpu,
             }
-            sweeps, more, also = judgenccl.sweeps(log, topo, made, **settings)
+            sweeps, more, also = judgesweeps.sweeps(log, topo, made, **settings)
             findings += also
             notes += more
             for sweep in sweeps:
@@ -132,13 +132,13 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
         causes += _only_facts(log, sweeps, causes)
         notes += _compare(sweeps, host_Bps, place)
     status = FINDING if findings else HEALTHY if enough and all(enough) and not trouble else CANNOT_TELL
-    if status == HEALTHY and (any(r.refused for r in readings) or _half(readings)):
+    if status == HEALTHY and (any(r.refused for r in readings) or half_there(readings)):
         status = CANNOT_TELL
     if (
         status == CANNOT_TELL
         and not paste
         and not sweeps
-        and (damaged or _half(readings) or not any(r.kinds for r in readings))
+        and (damaged or half_there(readings) or not any(r.kinds for r in readings))
     ):
         paste = [anything()]
     causes = list({(c.code): c for c in reversed(causes)}.values())[::-1]
@@ -156,102 +156,6 @@ def _take(verdict, findings, causes, notes, enough) -> None:
     causes += why
     notes += said
     enough.append(ok)
-
-
-def _inventory(readings: list[Reading]):
-    saw, paste, damaged, unknown = [], [], [], []
-    for reading in readings:
-        head = f"{reading.name}: " if reading.name else ""
-        if reading.refused is not None:
-            saw.append(head + reading.refused.saw)
-            paste.append(reading.refused.paste)
-        if reading.kinds:
-            saw.append(head + ", ".join(word(kind) for kind in reading.kinds))
-        if reading.permission and reading.refused is None:
-            saw.append(head + _("a table of peer permission: OK means permitted, not fast"))
-        for record in (reading.topo, reading.nccl, reading.nvbandwidth, reading.p2p, reading.nvlink):
-            if record is None:
-                continue
-            for damage in record.damaged[:MOST_SAID]:
-                where = _("line {n}: ").format(n=damage.line) if damage.line else ""
-                damaged.append(head + where + damage.reason)
-            count = getattr(record, "n_damaged", len(record.damaged))
-            if count > MOST_SAID:
-                damaged.append(head + _("{n} damaged places in all").format(n=count))
-            unknown += record.unknown
-    return saw, paste, damaged, unknown
-
-
-def _gpu(readings: list[Reading]) -> str | None:
-    seen = []
-    for reading in readings:
-        if reading.nccl is not None:
-            seen += [d.gpu for job in reading.nccl.jobs for d in job.devices]
-        for record in (reading.p2p, reading.nvbandwidth):
-            seen += list(record.gpus) if record is not None else []
-        seen += [g.model for g in reading.nvlink.gpus] if reading.nvlink is not None else []
-    known = {gpu for gpu in seen if gpu}
-    return known.pop() if len(known) == 1 else None
-
-
-def _fabric(topo, gpu: str | None, notes: list[str]) -> Fabric | None:
-    if topo is None or not topo.gpus:
-        return None
-    try:
-        return fabric(topo, gpu)
-    except CourseError as error:
-        notes.append(str(error))
-        return None
-
-
-def _count(readings: list[Reading]) -> int:
-    """Return how many GPUs the tests between GPUs name."""
-    made = [m for r in readings if r.p2p is not None for m in r.p2p.matrices]
-    made += [m for r in readings if r.nvbandwidth is not None for m in r.nvbandwidth.matrices if m.row_role == "GPU"]
-    return max((len(m.columns) for m in made), default=0)
-
-
-def _slot_Bps(gpu: str | None) -> float | None:
-    """Return the line rate of the slot a GPU is made for, one direction, where it has one."""
-    generation = PCIE_GENERATION.get(model_of(gpu) or "")
-    return None if generation is None else pcie_Bps(generation)
-
-
-def _pair_Bps(topo, made: Fabric | None, place, gpu: str | None, n_gpus: int) -> float | None:
-    """Return the raw rate between two GPUs, one direction, where it is the same for all pairs and known."""
-    if made is not None and made.link_Bps and made.shape in ("switch", "mesh", "pair"):
-        links = topo.nvlinks
-        return float(links.max()) * made.link_Bps
-    if place is None and made is None and gpu is not None and rate_of(gpu) and n_gpus == 8:
-        fits = {load(n).scale_up.bandwidth_Bps for n in candidates(gpu, 8, None) if load(n).scale_up.kind == "switch"}
-        return fits.pop() if len(fits) == 1 else None
-    if place is None or place.scale_up.kind not in ("switch", "mesh"):
-        return None
-    up = place.scale_up
-    if up.kind == "mesh" and up.family == "nvlink-cube":
-        return None
-    return up.bandwidth_Bps if up.kind == "switch" else up.bandwidth_Bps / max(1, place.gpus_per_host - 1)
-
-
-def _together(logs):
-    if not logs:
-        return None
-    first = logs[0]
-    for other in logs[1:]:
-        first = replace(
-            first,
-            jobs=first.jobs + other.jobs,
-            facts=first.facts + other.facts,
-            damaged=first.damaged + other.damaged,
-            n_damaged=first.n_damaged + other.n_damaged,
-            n_rows=first.n_rows + other.n_rows,
-        )
-    return first
-
-
-def _half(readings: list[Reading]) -> bool:
-    """Whether something the verdict rests on is only half there."""
-    return any(r.topo is not None and not r.topo.complete for r in readings)
 
 
 def _gdr(log, topo) -> list[Finding]:
@@ -315,7 +219,7 @@ def _headline(status, findings, sweeps, saw, readings, notes, damaged) -> str:
         return sweep_line(best[0])
     if any(r.refused for r in readings):
         return _("cannot tell: {saw}").format(saw=saw[0] if saw else _("nothing that can be read"))
-    log = _together([r.nccl for r in readings if r.nccl is not None])
+    log = one_log([r.nccl for r in readings if r.nccl is not None])
     if log is not None and log.jobs and any(job.unit_trouble for job in log.jobs):
         return _("cannot tell: {what}").format(what=next(job.unit_trouble for job in log.jobs if job.unit_trouble))
     if log is not None and not log.jobs and damaged:
@@ -326,6 +230,3 @@ def _headline(status, findings, sweeps, saw, readings, notes, damaged) -> str:
     if log is not None and not notes:
         return _("cannot tell: a log of nccl-tests without a row of results")
     return _("cannot tell from this alone: {note}").format(note=notes[0] if notes else _("nothing to judge"))
-
-
-__all__ = ["Cause", "Finding", "Report", "Suspected", "Sweep", "diagnose", "judge"]

@@ -8,8 +8,9 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.comm.meaning import canonical_op
 from course_lib.machine.gpunames import known_gpu
+from course_lib.machine.nccljobs import Device, Job, NcclLog
 from course_lib.machine.ncclrow import ELEMENT_B, REDOPS, Half, Row
-from course_lib.machine.nccltests import MOST_ROWS, Device, Job, NcclLog
+from course_lib.machine.nccltests import MOST_ROWS
 from course_lib.machine.ranks import op_and_ranks
 from course_lib.machine.text import Damages
 

@@ -19,7 +19,8 @@ from course_lib.machine.interest import (
     key_of,
     shape_of,
 )
-from course_lib.machine.nccltests import NcclLog, NcclReader
+from course_lib.machine.nccljobs import NcclLog
+from course_lib.machine.nccltests import NcclReader
 from course_lib.machine.nvbandwidth import BandwidthReader, Bandwidths, from_json
 from course_lib.machine.nvlink import NvlinkReader, NvlinkStatus
 from course_lib.machine.otherfiles import OTHER_GATE, anything, others

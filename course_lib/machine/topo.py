@@ -16,7 +16,6 @@ from course_lib.machine.topocells import (
     cells_of,
     header_of,
     label_known,
-    numbers_of,
 )
 
 MOST_DEVICES = 256
@@ -278,6 +277,3 @@ def read(source) -> TopoMatrix | None:
         reader.feed(line)
     found = reader.done()
     return found[0] if found else None
-
-
-__all__ = ["TopoMatrix", "TopoReader", "numbers_of", "read"]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.grading import bank, workshop
+from course_lib.grading import bank, lessonminutes, workshop
 from tests.notebooks.lessons import LESSONS, minutes, read, tags
 
 ROOT = Path(__file__).parents[2]
 PLAN = tomllib.loads((ROOT / "instructor" / "formats.toml").read_text(encoding="utf-8"))
-KNOWN = workshop.lessons(ROOT)
+KNOWN = lessonminutes.lessons(ROOT)
 
 
 def test_the_pages_are_up_to_date():
@@ -27,7 +27,7 @@ def test_minutes_are_those_of_the_rule_that_lessons_are_held_to():
         live = [c for c in cells if "workshop" in tags(c)]
         one = KNOWN[path.stem.split("_")[0]]
         assert one.live_minutes == pytest.approx(minutes(live))
-        assert workshop.minutes(cells) == pytest.approx(minutes(cells))
+        assert lessonminutes.minutes(cells) == pytest.approx(minutes(cells))
         assert one.minutes == read(path)["metadata"]["interconnect"]["minutes"]
 
 

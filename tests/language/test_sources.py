@@ -30,7 +30,14 @@ def sources():
 
 
 # Tools for authors, and what runs inside the sandbox, speak English.
-AUTHORS = ("grading/claims.py", "grading/release.py", "grading/workshop.py", "grading/question.py", "grading/inside/")
+AUTHORS = (
+    "grading/claims.py",
+    "grading/release.py",
+    "grading/workshop.py",
+    "grading/lessonminutes.py",
+    "grading/question.py",
+    "grading/inside/",
+)
 LEARNERS = ("explorers/", "figures/", "grading/", "cli/")
 # A variable in `_()` needs a literal elsewhere: `extract.spoken` takes these from their tables.
 VARIABLES = {
