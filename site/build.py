@@ -6,6 +6,7 @@
 import argparse
 import hashlib
 import html
+import itertools
 import json
 import os
 import re
@@ -29,6 +30,11 @@ from course_lib.figures.show import heading_html, meta_of, spec, table_html
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+import moving  # noqa: E402 (they lie beside this file, which is no package: the standard library has a `site`)
+import panel  # noqa: E402
+
 GROUNDS = ("light", "dark")
 PAGES = [
     "accuracy",
@@ -43,7 +49,8 @@ PAGES = [
 
 NOTE = (
     "These pages are the course to read. Point at a mark in a figure for its numbers, drag over a part to see it larger, "
-    "double-click to go back. Explorers stand as pictures: `make lab` opens the notebooks, where their controls move."
+    "double-click to go back. Explorers move over a few positions of their controls, drawn beforehand: `make lab` opens the "
+    "notebooks, where every control moves freely and exercises are checked."
 )
 
 
@@ -73,14 +80,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def lay_out(paths: list[Path], pages: Path, runs: Path, *, math: bool) -> None:
     """Write what Sphinx reads into `pages`: the folders of the repository with the notebooks executed."""
-    for folder in ("notebooks", "docs", "_static"):
+    for folder in ("notebooks", "docs", "_static/moves"):
         (pages / folder).mkdir(parents=True)
     runs.mkdir(parents=True, exist_ok=True)
     shutil.copy(HERE / "conf.py", pages)
     shutil.copytree(ROOT / "docs" / "images", pages / "docs" / "images")
     put_static(pages / "_static", math=math)
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
-        drawn = list(pool.map(lesson, paths, [runs] * len(paths)))
+        drawn = list(pool.map(lesson, paths, [runs] * len(paths), [pages / "_static" / "moves"] * len(paths)))
     kept = {f"notebooks/{path.name}" for path in paths} | {f"docs/{name}.md" for name in PAGES}
     for path, notebook in zip(paths, drawn):
         for cell in notebook.cells:
@@ -130,66 +137,76 @@ def links(text: str, folder: str, kept: set[str]) -> str:
     return re.sub(r"(?<!!)\[([^\]\[]*)\]\(([^)\s]+)\)", one, text)
 
 
-def lesson(path: Path, runs: Path) -> Any:
-    """Return a lesson as it stands after a run, its outputs ready for a page without a kernel."""
+def lesson(path: Path, runs: Path, data: Path) -> Any:
+    """Return a lesson as it stands after a run, its outputs ready for a page without a kernel; explorers' data goes to `data`."""
     light, dark = (executed(path, ground, runs) for ground in GROUNDS)
+    moved = 0
     for one, other in zip(light.cells, dark.cells):
         if one.cell_type == "code":
-            tags = one.metadata.get("tags", [])
-            others = [*other.outputs, *[None] * len(one.outputs)]
-            one.outputs = [made for output, twin in zip(one.outputs, others) if (made := still(output, twin, tags))]
+            made = []
+            for output, twin in itertools.zip_longest(one.outputs, other.outputs[: len(one.outputs)]):
+                key = f"{number(path)}-{moved}"
+                if moving.GRID in output.get("data", {}):
+                    found = output["data"][moving.GRID]
+                    (data / f"{key}.js").write_text(panel.script(found, key), encoding="utf-8")
+                    moved += 1
+                made.append(still(output, twin, key))
+            one.outputs = [output for output in made if output]
     light.metadata.pop("widgets", None)
     return light
+
+
+def number(path: Path) -> str:
+    """Return the number of a lesson, "05" or "A"."""
+    return path.stem.split("_")[0]
 
 
 def executed(path: Path, ground: str, runs: Path) -> Any:
     """Return a notebook run in a kernel that draws on `ground`; what has not changed since the last run is kept."""
     state = hashlib.sha256(path.read_bytes() + ground.encode())
-    for file in sorted((ROOT / "course_lib").rglob("*")):
+    for file in sorted([*(ROOT / "course_lib").rglob("*"), *HERE.glob("mov*")]):
         if file.suffix in {".py", ".csv", ".toml", ".json"}:
             state.update(file.read_bytes())
     kept = runs / f"{path.stem}-{ground}-{state.hexdigest()[:16]}.ipynb"
     if kept.is_file():
         return nbformat.read(kept, as_version=4)
     notebook = nbformat.read(path, as_version=4)
+    draws = ground == GROUNDS[0]  # the first run draws the explorers on both grounds
+    listen = f"import sys; sys.path.insert(0, {str(HERE)!r}); import moving; moving.listen({number(path)!r}, draw={draws})"
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(listen))
     with tempfile.TemporaryDirectory() as notes:  # no prediction of this computer's learner gets onto a page
         env = os.environ | {"INTERCONNECT_HOME": notes, "INTERCONNECT_THEME": ground, "INTERCONNECT_LANG": "en"}
         where = {"metadata": {"path": str(path.parent)}}
         quiet = ["--log-level=ERROR"]
-        client = NotebookClient(notebook, timeout=300, resources=where, store_widget_state=False, extra_arguments=quiet)
+        client = NotebookClient(notebook, timeout=600, resources=where, store_widget_state=False, extra_arguments=quiet)
         try:
             client.execute(env=env)
         except CellExecutionError as error:
             why = f"{error.ename}: {error.evalue}"
             raise CourseError(f"{path.name} does not run to its end, so there is no site: {why}") from None
+    del notebook.cells[0]
     for old in runs.glob(f"{path.stem}-{ground}-*.ipynb"):
         old.unlink()
     nbformat.write(notebook, kept)
     return notebook
 
 
-def still(output: Any, twin: Any, tags: list[str]) -> Any:
+def still(output: Any, twin: Any, key: str) -> Any:
     """Return an output as a page shows it without a kernel, or None for a widget; `twin` is the same on a dark ground."""
     data = output.get("data", {})
-    text = str(data.get("text/html", ""))
     if slides.WIDGET in data:
         return None
     if slides.PLOTLY in data:
         other = (twin or {}).get("data", {}).get(slides.PLOTLY)
-        data = {"text/html": figure(data[slides.PLOTLY], other)}
-    elif "ic-snapshot" in text:
-        asked = re.search(r"<b>(.*?)</b><br>", text, flags=re.S)
-        question = f"<b>{asked[1]}</b><br>" if asked else ""
-        box = "predict" in tags
-        how = (
-            "Answer in the notebook"
-            if box
-            else "A picture of an explorer. To move its controls, run this cell in the notebook"
-        )
-        data = {"text/html": f'<div class="site-note">{question}{how}: <code>make lab</code> opens it.</div>'}
+        text = figure(data[slides.PLOTLY], other)
+    elif moving.GRID in data:
+        text = panel.explorer(data[moving.GRID], key)
+    elif moving.ASKED in data:
+        asked = data[moving.ASKED]
+        text = panel.ask(asked, f"asked-{asked['name']}")
     else:
         return output
-    return nbformat.v4.new_output("display_data", data=data)
+    return nbformat.v4.new_output("display_data", data={"text/html": text})
 
 
 def figure(drawn: dict[str, Any], dark: dict[str, Any] | None) -> str:
@@ -198,7 +215,7 @@ def figure(drawn: dict[str, Any], dark: dict[str, Any] | None) -> str:
     heading = heading_html(fig) if fig.layout.title.text else ""  # what `show` draws has its heading above it already
     alt, *_table = meta_of(fig)
     plain = _bare(fig)
-    plain["dark"] = differences(plain, _bare(_figure(dark))) if dark else []
+    plain["dark"] = moving.differences(plain, _bare(_figure(dark))) if dark else []
     height = int(plain["layout"].get("height", 420))
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     inner = f"<p>{html.escape(alt)}</p>{table_html(fig)}"
@@ -217,21 +234,6 @@ def _bare(fig: go.Figure) -> dict[str, Any]:
     plain = spec(fig, titled=False)
     plain["layout"].pop("meta", None)  # the words and the table stand on the page
     return plain
-
-
-def differences(one: Any, other: Any, way: tuple = ()) -> list[list]:
-    """Return [path, value] for every leaf that is another in `other`.
-
-    >>> differences({"a": [1, 2]}, {"a": [1, 3]})
-    [[['a', 1], 3]]
-    """
-    if one == other:
-        return []
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        return [found for key in one for found in differences(one[key], other[key], (*way, key))]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [found for i, pair in enumerate(zip(one, other)) for found in differences(*pair, (*way, i))]
-    return [[list(way), other]]
 
 
 if __name__ == "__main__":

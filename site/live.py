@@ -99,8 +99,7 @@ def lay_out_python(
     for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"):
         shutil.copy(source / name, folder)
     lock = json.loads((source / "pyodide-lock.json").read_text(encoding="utf-8"))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needs = closure({COURSE: project["dependencies"], "ipython": metadata.requires("ipython"), "micropip": []})
+    needs = closure(roots())
     binary = {
         n: lock["packages"][n]
         for n in needs
@@ -129,6 +128,12 @@ def lay_out_python(
     lock["packages"] = written
     (folder / "pyodide-lock.json").write_text(json.dumps(lock, sort_keys=True), encoding="utf-8")
     return missing
+
+
+def roots() -> dict[str, list[str] | None]:
+    """Return what the kernel is asked for by name, and what each of these needs by its own account."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {COURSE: project["dependencies"], "ipython": metadata.requires("ipython"), "micropip": []}
 
 
 def prebuilt(entry: dict[str, Any], kept: Path, packages: Path | None, *, fetch: bool) -> Path | None:

@@ -100,14 +100,18 @@ class Wheels:
         return {name: found[name] for name in names}
 
 
+def modules_of(name: str) -> list[str]:
+    """Return the modules that an installed package brings."""
+    return _modules().get(name, [])
+
+
 @cache
-def _imports() -> dict[str, list[str]]:
-    """Return the modules that each installed package brings."""
-    found: dict[str, list[str]] = {}
+def _modules() -> dict[str, list[str]]:
+    found: dict[str, set[str]] = {}
     for module, packages in metadata.packages_distributions().items():
-        for package in packages:
-            found.setdefault(canonicalize_name(package), []).append(module)
-    return found
+        for package in packages if module.isidentifier() else ():
+            found.setdefault(canonicalize_name(package), set()).add(module)
+    return {name: sorted(modules) for name, modules in found.items()}
 
 
 def record(name: str, wheel: Path, needs: Sequence[str]) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def record(name: str, wheel: Path, needs: Sequence[str]) -> dict[str, Any]:
         "sha256": sha256(wheel.read_bytes()).hexdigest(),
         "package_type": "package",
         "install_dir": "site",
-        "imports": sorted(module for module in _imports().get(name, []) if module.isidentifier()),
+        "imports": modules_of(name),
         "depends": list(needs),
         "unvendored_tests": False,
     }

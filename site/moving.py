@@ -21,6 +21,7 @@ from course_lib.explorers.explorer import Explorer, in_words
 from course_lib.explorers.predict import Predict
 from course_lib.explorers.stepper import Stepper
 from course_lib.figures.show import cell_text, meta_of, spec, title_of
+from course_lib.figures.theme import CONFIG
 
 GRID = "application/vnd.interconnect.grid+json"
 ASKED = "application/vnd.interconnect.asked+json"
@@ -150,6 +151,7 @@ def moves(explorer: Explorer, plan: dict[str, Any]) -> dict[str, Any]:
     Raises CourseError where the grid is too large; moves.toml makes it smaller.
     """
     offers = [offer(name, control, plan.get(name)) for name, control in explorer.controls.items()]
+    labels = plan.get("labels", {})
     n = math.prod(len(o.values) for o in offers)
     if n > MOST:
         each = ", ".join(f"{o.name} {len(o.values)}" for o in offers)
@@ -166,11 +168,12 @@ def moves(explorer: Explorer, plan: dict[str, Any]) -> dict[str, Any]:
         "question": explorer.question,
         "guess": question(explorer.asked) if explorer.asked else None,
         "controls": [
-            {"name": o.name, "kind": o.kind, "label": o.control.label, "help": o.control.help, "texts": o.texts,
+            {"name": o.name, "kind": o.kind, "label": labels.get(o.name, o.control.label), "help": o.control.help, "texts": o.texts,
              "start": o.start, "whole": o.whole} | _pace(o)
             for o in offers
         ],
         "start": start,
+        "config": CONFIG,
         **pack(states, start),
     }  # fmt: skip
 

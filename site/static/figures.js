@@ -1,24 +1,30 @@
 // Draw the figures of a page with the Plotly that lies beside it, on the ground that the page has; those in sight first.
-(() => {
+document.addEventListener("DOMContentLoaded", () => {
   const isDark = () => document.documentElement.dataset.theme === "dark";
   const specs = new Map();
 
+  // Set [path, value] for each change: a list is cut by its "length", {gone: true} takes a key away (site/moving.py).
+  window.siteApply = (changes, to) => {
+    for (const [path, value] of changes) {
+      const part = path.slice(0, -1).reduce((inner, key) => inner[key], to);
+      const last = path[path.length - 1];
+      if (value?.gone === true) delete part[last];
+      else part[last] = value;
+    }
+  };
+
   function spec(place) {
+    if (place.siteSpec) return place.siteSpec(isDark());
     if (!specs.has(place)) specs.set(place, place.querySelector("script").textContent);
     const drawn = JSON.parse(specs.get(place));
-    if (isDark()) {
-      for (const [path, value] of drawn.dark) {
-        const last = path.pop();
-        path.reduce((part, key) => part[key], drawn)[last] = value;
-      }
-    }
-    // A drag zooms where there is a mouse; under a finger it scrolls the page.
-    if (matchMedia("(pointer: fine)").matches) drawn.layout.dragmode = "zoom";
+    if (isDark()) window.siteApply(drawn.dark, drawn);
     return drawn;
   }
 
   function draw(place) {
     const { data, layout, config } = spec(place);
+    // A drag zooms where there is a mouse; under a finger it scrolls the page.
+    if (matchMedia("(pointer: fine)").matches) layout.dragmode = "zoom";
     let plot = place.querySelector(".site-plot");
     if (!plot) {
       plot = document.createElement("div");
@@ -29,6 +35,7 @@
   }
 
   const places = [...document.querySelectorAll(".site-figure")];
+  window.siteDraw = (place) => { if (place.dataset.drawn) draw(place); }; // the others are drawn when they come into sight
   const watcher = new IntersectionObserver(
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => {
       watcher.unobserve(entry.target);
@@ -40,4 +47,4 @@
   new MutationObserver(() => places.filter((place) => place.dataset.drawn).forEach(draw))
     .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   window.addEventListener("beforeprint", () => places.filter((place) => !place.dataset.drawn).forEach(draw));
-})();
+});
