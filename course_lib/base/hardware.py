@@ -27,10 +27,14 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU in SI units; peaks are dense FLOP/s, None where no source was found; links are names of items."""
+    """A GPU in SI units; peaks are dense FLOP/s, None where no source was found; links are names of items.
+
+    `family` names the GPUs with whose fitted constants its training steps are priced (`plan.efficiency`), "" for none.
+    """
 
     name: str
     title: str
+    family: str
     hbm_B: float
     hbm_Bps: float
     bf16_flops: float
@@ -189,7 +193,8 @@ def gpu(name: str) -> Gpu:
     name = find(name, "gpu")
     values = record(name)
     fields = ("hbm_B", "hbm_Bps", "bf16_flops", "fp8_flops", "fp4_flops", "tdp_W", "scale_up", "host_link")
-    return Gpu(name, table().items[name].title, *(values.get(f) for f in fields))
+    item = table().items[name]
+    return Gpu(name, item.title, item.family, *(values.get(f) for f in fields))
 
 
 def system(name: str) -> System:

@@ -10,23 +10,11 @@ from course_lib.base.language import _
 from course_lib.fabric.rates import hop_s, nvlink_Bps, pcie_Bps
 from course_lib.fabric.topology import Topology, assemble
 from course_lib.machine.gpunames import link_Bps as rate_of
-from course_lib.machine.gpunames import model_of
+from course_lib.machine.gpunames import model_of, pcie_generation
 from course_lib.machine.topo import TopoMatrix
 
 MOST_LINKS = 18  # no GPU has more NVLinks
 NVLINK_SHARE = 0.8  # of the raw rate that collectives and copies between pairs reach
-PCIE_GENERATION = {
-    "V100": 3,
-    "P100": 3,
-    "A100": 4,
-    "A800": 4,
-    "H100": 5,
-    "H800": 5,
-    "H200": 5,
-    "H20": 5,
-    "B200": 5,
-    "B300": 5,
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +175,7 @@ def fabric(matrix: TopoMatrix, gpu: str | None = None) -> Fabric:
             _("Rate of one NVLink, one direction: {ways}. Drawn with the least; name the system.").format(ways=ways)
         )
     drawn = rate or min((r for r, _m in found), default=nvlink_Bps(2))
-    generation = PCIE_GENERATION.get(model_of(gpu) or "")
+    generation = pcie_generation(gpu)
     slot = pcie_Bps(generation or 3)
     if generation is None and (shape == "pcie" or matrix.nics):
         said.append(_("The matrix does not say the PCIe generation; drawn as generation 3 (the least)."))

@@ -9,6 +9,7 @@ from course_lib.machine.judgenccl import same_gpu
 from course_lib.machine.nccljobs import Job, NcclLog, repeated_sizes
 from course_lib.machine.records import Finding, Sweep
 from course_lib.machine.topo import TopoMatrix
+from course_lib.timing.system import load
 
 
 def sweeps(
@@ -58,7 +59,7 @@ def sweeps(
             fits = systems.candidates(None, None, topo)
         several = hosts is not None and hosts > 1
         use = system
-        if use is None and len(fits) == 1 and not (several and systems.systems(fits)[0].hosts_per_domain < hosts):
+        if use is None and len(fits) == 1 and not (several and load(fits[0]).hosts_per_domain < hosts):
             use = fits[0]
             notes.append(_("system {name}, from what was read").format(name=use))
         if use is None and several and system is None and host_Bps is None:

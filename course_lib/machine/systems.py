@@ -1,11 +1,11 @@
 """Systems: which built-in systems fit what was read; one where it is certain, candidates otherwise, nothing by guess."""
 
-from collections.abc import Sequence
+from functools import cache
 
 from course_lib.machine.fabricof import shape_of
 from course_lib.machine.gpunames import model_of
 from course_lib.machine.topo import TopoMatrix
-from course_lib.timing.system import System, load
+from course_lib.timing.system import load, names
 
 # Boxes of one model: GPUs per host to systems.
 _BOXES = {
@@ -18,23 +18,12 @@ _BOXES = {
     "H100 NVL": {2: ("h100-pcie-pair",)},
     "GH200": {4: ("gh200-quad", "alps")},
 }
-_MODELS = {
-    "H200": ("dgx-h200",),
-    "H20": ("hgx-h20",),
-    "H800": ("hgx-h800",),
-    "B200": ("dgx-b200",),
-    "B300": ("dgx-b300",),
-    "GB200": ("gb200-nvl72",),
-    "GB300": ("gb300-nvl72",),
-    "MI300X": ("mi300x",),
-    "MI325X": ("mi325x",),
-    "L40S": ("l40s-box",),
-    "RTX 2080": ("rtx2080ti-box",),
-    "RTX 3090": ("rtx4090-box",),
-    "RTX 4090": ("rtx4090-box",),
-    "RTX 5090": ("pcie5-box",),
-    "RTX PRO 6000": ("pcie5-box",),
-    "GB10": ("dgx-spark",),
+# Cards of a box that stands under another card's name.
+_CARDS = {
+    "RTX 2080": "rtx2080ti-box",
+    "RTX 3090": "rtx4090-box",
+    "RTX 5090": "pcie5-box",
+    "RTX PRO 6000": "pcie5-box",
 }
 # Matrices: (shape, GPUs, NVLinks of a pair) to systems.
 _SHAPES = {
@@ -48,6 +37,18 @@ _SHAPES = {
 }
 
 
+@cache
+def _first() -> dict[str, str]:
+    """Return, by GPU, the first system of the table that is not one of several of its kind: `_BOXES` names those."""
+    several = {model_of(gpu) for gpu in _BOXES}
+    found = dict(_CARDS)
+    for name in names():
+        gpu = load(name).gpu
+        if gpu not in several:
+            found.setdefault(gpu.upper(), name)
+    return found
+
+
 def candidates(gpu: str | None, per_host: int | None, topo: TopoMatrix | None) -> tuple[str, ...]:
     """Return the built-in systems that fit a GPU's name, the GPUs used per host and a matrix; () where none is known to.
 
@@ -59,8 +60,8 @@ def candidates(gpu: str | None, per_host: int | None, topo: TopoMatrix | None) -
         found = _BOXES[gpu].get(per_host or 0, ())
     elif gpu is not None and gpu.endswith((" NVL", " PCIe")):
         found = ()  # cards with bridges, or none: no built-in system
-    elif model_of(gpu) in _MODELS:
-        found = _MODELS[model_of(gpu)]
+    elif model_of(gpu) in _first():
+        found = (_first()[model_of(gpu)],)
     elif gpu is not None:
         by_box = _BOXES.get(f"{gpu} SXM", {}).get(per_host or 0, ())
         found = by_box if topo is not None else ()
@@ -80,12 +81,3 @@ def candidates(gpu: str | None, per_host: int | None, topo: TopoMatrix | None) -
     if not both and shape in kinds:
         both = tuple(name for name in found if load(name).scale_up.kind == kinds[shape])
     return both or found
-
-
-def systems(names: Sequence[str]) -> list[System]:
-    """Return the systems of some names.
-
-    >>> [s.gpu for s in systems(["dgx-a100"])]
-    ['A100']
-    """
-    return [load(name) for name in names]

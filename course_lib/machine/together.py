@@ -5,9 +5,9 @@ from dataclasses import replace
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.fabric.rates import pcie_Bps
-from course_lib.machine.fabricof import PCIE_GENERATION, Fabric, fabric
+from course_lib.machine.fabricof import Fabric, fabric
 from course_lib.machine.gpunames import link_Bps as rate_of
-from course_lib.machine.gpunames import model_of
+from course_lib.machine.gpunames import pcie_generation
 from course_lib.machine.recognise import Reading
 from course_lib.machine.say import word
 from course_lib.machine.systems import candidates
@@ -74,7 +74,7 @@ def gpus_named(readings: list[Reading]) -> int:
 
 def slot_Bps(gpu: str | None) -> float | None:
     """Return the line rate of the slot a GPU is made for, one direction, where it has one."""
-    generation = PCIE_GENERATION.get(model_of(gpu) or "")
+    generation = pcie_generation(gpu)
     return None if generation is None else pcie_Bps(generation)
 
 

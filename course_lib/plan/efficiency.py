@@ -20,24 +20,6 @@ PATH = Path(__file__).parent / "data" / "step_constants.csv"
 COLUMNS = ("shipped", "training")
 #: The operand's bytes of each precision of matrix products. Attention and the output head stay at 16 bits.
 PRECISIONS = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "fp4": 0.5}
-#: Families of GPUs that share the fitted constants, by GPU.
-FAMILIES = {
-    "p100": "v100",
-    "v100": "v100",
-    "a100": "a100",
-    "h100": "h100",
-    "h200": "h100",
-    "h800": "h100",
-    "h20": "h100",
-    "gh200": "h100",
-    "b200": "b200",
-    "b300": "b200",
-    "gb200": "b200",
-    "gb300": "b200",
-    "rubin": "b200",
-    "mi300x": "mi300x",
-    "mi325x": "mi300x",
-}
 Constants = Mapping[str, float]
 TILE = 128  # rows or columns that a block of processors computes at a time
 
@@ -145,7 +127,7 @@ def chip(name: str) -> Chip:
         peak["fp8"] = found.fp8_flops
     if found.fp4_flops:
         peak["fp4"] = found.fp4_flops
-    return Chip(item, FAMILIES.get(item, "h100"), peak, found.hbm_Bps, found.hbm_B)
+    return Chip(item, found.family or "h100", peak, found.hbm_Bps, found.hbm_B)
 
 
 @functools.cache
@@ -155,7 +137,7 @@ def chips() -> tuple[str, ...]:
     >>> "h100" in chips() and "tpu-v5p" not in chips()
     True
     """
-    return tuple(name for name in hardware.items("gpu") if name in FAMILIES)
+    return tuple(name for name in hardware.items("gpu") if hardware.gpu(name).family)
 
 
 def precision_of(gpu: Chip, precision: str) -> str:
