@@ -20,7 +20,7 @@ def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str =
     """Return rates (bytes/s, one direction) as bars on a log axis, fastest first, each named and valued directly; one trace.
 
     >>> ladder(["HBM3", "PCIe 5 x16"], [3.35e12, 63e9], ["memory", "pcie"]).layout.title.text
-    'From HBM3 to PCIe 5 x16 the rate falls 53 ×'
+    'The rate falls 53 ×, from HBM3 to PCIe 5 x16'
     """
     rates = np.atleast_1d(finite("rate_Bps", np.asarray(rate_Bps, dtype=float), above=0))
     _same_length(names=names, rate_Bps=rates, roles=roles)
@@ -39,7 +39,7 @@ def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str =
     return base_figure(
         [bars],
         title=title
-        or _("From {first} to {last} the rate falls {ratio} ×").format(first=names[0], last=names[-1], ratio=ratio),
+        or _("The rate falls {ratio} ×, from {first} to {last}").format(first=names[0], last=names[-1], ratio=ratio),
         subtitle=subtitle or _("one direction; each grid line is ten times the one before"),
         xaxis=rate_axis(float(low), float(high)),
         **rows_layout(len(names)),

@@ -60,7 +60,7 @@ def cuts(n_ranks: int = 4) -> go.Figure:
 
 
 def pair(n_ranks: int = 4) -> go.Figure:
-    """Return the MLP's two products cut so that nothing is sent between them: columns of W1, then rows of W2. One trace.
+    """Return the MLP's two products cut so that nothing is sent between them: columns of W₁, then rows of W₂. One trace.
 
     >>> pair(4).layout.title.text.replace("<br>", " ")
     'Columns, then rows: 4 ranks compute two products and add once'
@@ -68,25 +68,25 @@ def pair(n_ranks: int = 4) -> go.Figure:
     n = whole("n_ranks", n_ranks, at_least=2, at_most=8)
     picture = _Picture(n)
     x = picture.matrix(0, 2.2, "x", "")
-    w1 = picture.matrix(x + GAP, 2.2, "W1", "columns", before="×")
-    inner = picture.matrix(w1 + GAP, 2.2, "f(x·W1)", "columns", before="→")
-    w2 = picture.matrix(inner + GAP, 2.2, "W2", "rows", before="×")
+    w1 = picture.matrix(x + GAP, 2.2, "W₁", "columns", before="×")
+    inner = picture.matrix(w1 + GAP, 2.2, "f(x·W₁)", "columns", before="→")
+    w2 = picture.matrix(inner + GAP, 2.2, "W₂", "rows", before="×")
     picture.stack(w2 + GAP, 2.2, _("parts of y"), before="=")
     return picture.figure(
         5 * WIDE + 4 * GAP - 0.4,
         3.2,
         215,
         title=_("Columns, then rows: {n} ranks compute two products and add once").format(n=n),
-        subtitle=_("amber: what rank 0 holds; its columns of f(x·W1) are what its rows of W2 need"),
+        subtitle=_("amber: what rank 0 holds; its columns of f(x·W₁) are what its rows of W₂ need"),
         alt=_(
-            "Five matrices in a row: x whole, W1 in {n} columns, f(x·W1) in {n} columns, W2 in {n} rows, and {n} parts of y. "
+            "Five matrices in a row: x whole, W₁ in {n} columns, f(x·W₁) in {n} columns, W₂ in {n} rows, and {n} parts of y. "
             "A rank goes from left to right with what it holds; the only communication is the sum of the parts."
         ).format(n=n),
         rows=[
             ("x", _("whole")),
-            ("W1", _("columns")),
-            ("f(x·W1)", _("columns")),
-            ("W2", _("rows")),
+            ("W₁", _("columns")),
+            ("f(x·W₁)", _("columns")),
+            ("W₂", _("rows")),
             (_("y"), _("a part of all of it; {n} parts are to be added").format(n=n)),
         ],
         columns=[_("matrix"), _("what a rank has")],

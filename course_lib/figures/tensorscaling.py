@@ -134,7 +134,9 @@ def scaling(
     xaxis = count_axis(
         float(tensor.min()) / 1.25, float(tensor.max()) * 1.25, _("GPUs that share every layer"), tensor.tolist()
     )
-    yaxis = linear_axis(_("tokens per second, each GPU"), 0, float(max(measured.max(), model.max())) * 1.15)
+    yaxis = linear_axis(
+        _("tokens per second, each GPU"), 0, float(max(measured.max(), model.max())) * 1.15, tickformat=","
+    )
     data, rows, labels = [], [], []
     for i, name in enumerate(names):
         data.append(line(tensor, model[i], role="model", dash=("solid", "dot")[i], name=name))

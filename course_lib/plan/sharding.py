@@ -3,7 +3,7 @@
 Layers are listed in the order in which the backward pass visits them: the last layer of the model first. One network
 carries one bucket after the other, in that order, as `DistributedDataParallel` does (Li et al., VLDB 2020,
 arXiv:2006.15704). Computing and sending are taken not to slow each other down; on a GPU the communication kernels do
-take a few per cent of the processors.
+take a few percent of the processors.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A transformer as numbers: its shape, how many parameters it has, how many floating-point operations a pass needs.
 
 Validity: decoder-only models with one attention and one MLP per layer. Only matrix products are counted as
-operations (2 for each multiply-add); norms, softmax and activation functions are a per cent or less of those.
+operations (2 for each multiply-add); norms, softmax and activation functions are a percent or less of those.
 """
 
 import functools

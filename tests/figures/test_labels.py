@@ -41,7 +41,7 @@ def test_long_titles_break_into_even_lines():
 
 def test_the_ladder_is_sorted_and_says_the_ratio():
     fig = rows.ladder(["slow", "fast"], [1e9, 8e9], ["pcie", "nvlink"])
-    assert title_of(fig)[0] == "From fast to slow the rate falls 8 ×"
+    assert title_of(fig)[0] == "The rate falls 8 ×, from fast to slow"
 
 
 def test_a_curve_of_another_length_is_refused_with_both_numbers():

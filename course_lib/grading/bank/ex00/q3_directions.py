@@ -32,9 +32,7 @@ q3 = Question(
         Misconception(
             "a measured copy read as both",
             {1: "both", 4: "both", 8: "both"},
-            _(
-                "A single copy goes one way, and so does the wire speed that a bus bandwidth is compared with. Nothing is added here."
-            ),
+            _("A single copy goes one way, and so does what a GPU sends in a ring. Nothing is added here."),
         ),
     ),
 )
