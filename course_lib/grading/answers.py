@@ -24,8 +24,8 @@ class Expected:
         """Return whether `given`, which was not refused, is `right`."""
         raise NotImplementedError
 
-    def hint(self, given: Any, right: Any) -> str:
-        """Return a sentence about a slip that has a name, or ""."""
+    def hint(self, given: Any, right: Any, slips: bool = True) -> str:
+        """Return where to look, and with `slips` a sentence about a factor that has a name; or ""."""
         return ""
 
     def show(self, value: Any) -> str:
@@ -88,9 +88,9 @@ class Number(Expected):
         # The last factor keeps answers that lie on the edge on the same side whatever the last digit.
         return abs(given - right) <= max(self.tolerance * abs(right), self.near_zero) * (1 + 1e-9)
 
-    def hint(self, given: Any, right: Any) -> str:
+    def hint(self, given: Any, right: Any, slips: bool = True) -> str:
         pairs = [(g, r) for g, r in zip(_flat(given), _flat(right), strict=True) if r != 0 and math.isfinite(r)]
-        if not pairs or any(g == 0 for g, r in pairs):
+        if not slips or not pairs or any(g == 0 for g, r in pairs):
             return ""
         ratios = [g / r for g, r in pairs]
         for factor, text in self._slips():
@@ -124,10 +124,12 @@ class Number(Expected):
                     _("It is 10 % {way}: a binary prefix (TiB) for a decimal one (TB), or the other way round."),
                 ),
             ]
-        if "B" in unit or "/s" in unit:
+        if "/s" in unit:
             slips.append((2.0, _("It is 2 times {way}: one direction, or both together?")))
+        elif "B" in unit:
+            slips.append((2.0, _("It is 2 times {way}: the bytes of a number, or both directions for one?")))
         if unit in ("", "%"):
-            slips.append((100.0, _("It is 100 times {way}: a fraction, or per cent?")))
+            slips.append((100.0, _("It is 100 times {way}: a fraction, or percent?")))
         return slips
 
     def show(self, value: Any) -> str:
@@ -218,12 +220,12 @@ class Entries(Expected):
     def agrees(self, given: Any, right: Any) -> bool:
         return all(key in given and self.form(key).same(given[key], right[key]) for key in right)
 
-    def hint(self, given: Any, right: Any) -> str:
+    def hint(self, given: Any, right: Any, slips: bool = True) -> str:
         for key in right:
             if not self.form(key).agrees(given[key], right[key]):
                 return (
                     _("Look at entry {key}. {hint}")
-                    .format(key=say(key), hint=self.form(key).hint(given[key], right[key]))
+                    .format(key=say(key), hint=self.form(key).hint(given[key], right[key], slips))
                     .strip()
                 )
         return ""
@@ -266,12 +268,12 @@ class Listing(Expected):
             del left[match]
         return not left
 
-    def hint(self, given: Any, right: Any) -> str:
+    def hint(self, given: Any, right: Any, slips: bool = True) -> str:
         if self.ordered:
             for place, (one, other) in enumerate(zip(given, right, strict=True)):
                 if not self.form(place).agrees(one, other):
                     text = _("Look at item {place}. {hint}")
-                    return text.format(place=place, hint=self.form(place).hint(one, other)).strip()
+                    return text.format(place=place, hint=self.form(place).hint(one, other, slips)).strip()
         return ""
 
 

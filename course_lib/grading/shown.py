@@ -11,8 +11,8 @@ from course_lib.grading import wire
 def say(value: Any, unit: str = "", most: int = 240) -> str:
     """Return a short text for a plain value, at most `most` letters: six digits are enough for people.
 
-    >>> say(437.5, "GB/s"), say({"a": 1 / 3})
-    ('437.5 GB/s', "{'a': 0.333333}")
+    >>> say(437.5, "GB/s"), say({"a": 1 / 3}), say([0.5] * 32)
+    ('437.5 GB/s', "{'a': 0.333333}", '[0.5] * 32')
     """
     text = _short(value)
     text = text if len(text) <= most else text[: most - 3] + "…"
@@ -34,7 +34,10 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_short(k)}: {_short(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        inside = ", ".join(_short(item) for item in value)
+        shown = [_short(item) for item in value]
+        if len(shown) > 3 and len(set(shown)) == 1 and isinstance(value, list):
+            return f"[{shown[0]}] * {len(shown)}"
+        inside = ", ".join(shown)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     return repr(value) if isinstance(value, (str, int, bool, complex, type(None))) else type(value).__name__
 

@@ -29,13 +29,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """One comparison: which part it belongs to, and if it failed, why, and the wrong models that answer just so."""
+    """One comparison: its part; if it failed, why, the wrong models that answer just so, where to look, and a named factor."""
 
     part: str
     passed: bool
     problem: str = ""
     matches: tuple[Misconception, ...] = ()
     weight: int = 0
+    place: str = ""
+    hint: str = ""
 
 
 def judge(
@@ -103,7 +105,8 @@ def _outcomes(question: Question, parameters: Mapping[str, Any], case: Case, rep
         found = [_Outcome(str(part), not text, text, (), weight) for part, text in problem.items()]
         first = next((outcome.part for outcome in found if not outcome.passed), None)
         return [*found, _Outcome(first, False, "", matches, weight)] if first and matches else found
-    return [_Outcome(case.part, False, problem, matches, weight)]
+    hints = [form.hint(given, right, slips) for slips in (False, True)] if question.accept is None else []
+    return [_Outcome(case.part, False, problem, matches, weight, *hints)]
 
 
 def _problem(
@@ -123,9 +126,7 @@ def _problem(
     words = [_("it returns {given}") if question.kind == "function" else _("{given} is not right")]
     if question.shows_expected:
         words.append(_("expected {right}"))
-    text = ", ".join(words).format(given=form.show(given), right=form.show(right)) + "."
-    hint = form.hint(given, right)
-    return _for(question, case, text) + (f" {hint}" if hint else "")
+    return _for(question, case, ", ".join(words).format(given=form.show(given), right=form.show(right)) + ".")
 
 
 def _entry(
@@ -183,13 +184,17 @@ def _explain(
     failed = [outcome for outcome in outcomes if not outcome.passed]
     if question.kind == "value":
         found = dict.fromkeys(m for outcome in failed for m in outcome.matches[:1])
-        others = [outcome.problem for outcome in failed if not outcome.matches and outcome.problem]
+        others = [
+            f"{outcome.problem} {outcome.hint}".strip() for outcome in failed if not outcome.matches and outcome.problem
+        ]
         sentences = [m.says(parameters) for m in found] + others
         return tuple(dict.fromkeys(sentences)), tuple(m.name for m in found)
     smallest = min(failed, key=lambda outcome: outcome.weight)
     # A wrong model has to explain every failure, so that a coincidence at one input names nothing.
     found = [m for m in smallest.matches if all(m in outcome.matches for outcome in failed)]
-    sentences = [m.says(parameters) for m in found[:1]] + [smallest.problem]
+    # Beside the name of a wrong model, a factor that happens to fit would say something else.
+    text = f"{smallest.problem} {smallest.place if found else smallest.hint}".strip()
+    sentences = [m.says(parameters) for m in found[:1]] + [text]
     return tuple(sentences), tuple(m.name for m in found[:1])
 
 

@@ -98,7 +98,7 @@ def scheduler(way: str = "") -> Callable[..., float]:
             begun, now, held = now, now + spent, held + size
             if held >= bucket_B or (i == len(gradient_B) - 1 and held > 0 and way != "rest lost"):
                 takes = latency_s + held / rate_Bps
-                start = {"no queue": now, "too early": max(begun, free)}.get(way, max(now, free))
+                start = {"no queue": now, "no queue, last": now, "too early": max(begun, free)}.get(way, max(now, free))
                 free = max(free, start + takes) if way == "no queue" else start + takes
                 held, sent = 0.0, sent + takes
         if way == "difference of sums":
@@ -121,6 +121,12 @@ _OVERLAP_MISTAKES = (
         "no queue",
         _(
             "You let every bucket start when it is ready. The network carries one at a time: a bucket also waits for it."
+        ),
+    ),
+    (
+        "no queue, last",  # the same with the end of the last bucket in place of the latest end
+        _(
+            "You start a bucket whatever the network still carries. It carries one at a time: a bucket also waits for it."
         ),
     ),
     (

@@ -32,14 +32,14 @@ def _bytes_cases(rng: np.random.Generator) -> list[Case]:
     ]
 
 
-def _units(rule: Callable[[str, int, bool], float], whole: bool = False) -> Callable[..., float]:
+def _units(rule: Callable[[str, int, bool], float], whole: bool = False, alone: bool = False) -> Callable[..., float]:
     """2 bytes a parameter times units by a rule of scheme, micro-batches and whether reducing is put off."""
     return lambda scheme, parameters, n_ranks, micro_batches, put_off: (
         rule(scheme, micro_batches, put_off)
         * 2
         * parameters
         / 1e9
-        * (float(n_ranks > 1) if whole else (n_ranks - 1) / n_ranks)
+        * (float(alone or n_ranks > 1) if whole else (n_ranks - 1) / n_ranks)
     )
 
 
@@ -63,6 +63,13 @@ q2 = Question(
             _units(lambda s, k, put_off: _right(s, 1, True)),
             _(
                 "You charge one micro-batch whatever their number. Adding gradients up saves traffic only where it is put off."
+            ),
+        ),
+        Misconception(
+            "always put off",
+            _units(lambda s, k, put_off: _right(s, k, True)),
+            _(
+                "You reduce once a step even where nothing is put off. Adding gradients up saves traffic only where it is."
             ),
         ),
         Misconception(
@@ -91,6 +98,11 @@ q2 = Question(
             "the message for what is sent",
             _units(_right, whole=True),
             _("You forget (n−1)/n: a rank does not send its own part to itself."),
+        ),
+        Misconception(
+            "the message for what is sent, on one rank too",
+            _units(_right, whole=True, alone=True),
+            _("You forget (n−1)/n: a rank does not send its own part to itself, and a rank alone sends nothing."),
         ),
         Misconception(
             "once for every rank",

@@ -40,6 +40,14 @@ def _divided_in_half(gradient: np.ndarray, scale: float) -> dict[str, Any]:
     return _answer(_half(found["gradient"]), found["skip"])
 
 
+def _divided_by_half(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    """As NumPy divides an FP16 array by a Python number: the scale is made FP16, too, and may become infinite."""
+    found = through_fp16(gradient, scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        divided = _half(np.asarray(gradient) * scale).astype(np.float16) / np.float16(scale)
+    return found if found["skip"] else _answer(divided.astype(np.float64), False)
+
+
 def _clipped(gradient: np.ndarray, scale: float) -> dict[str, Any]:
     return _answer(np.clip(_half(np.clip(np.asarray(gradient) * scale, -65504, 65504)), -65504, 65504) / scale, False)
 
@@ -85,6 +93,11 @@ q2 = Question(
             "divided in FP16",
             _divided_in_half,
             _("You divide in FP16, and the small values vanish after all. Divide in a wider type."),
+        ),
+        Misconception(
+            "divided in FP16, the scale too",
+            _divided_by_half,
+            _("You divide in FP16, where a large scale is infinite and small values vanish. Divide in a wider type."),
         ),
         Misconception(
             "overflow clipped",

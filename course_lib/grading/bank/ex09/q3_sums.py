@@ -46,6 +46,12 @@ def _pairs(rows: np.ndarray) -> np.ndarray:
     return level[0].astype(np.float64)
 
 
+def _unrounded(rows: np.ndarray) -> dict[str, Any]:
+    inputs = np.asarray(rows, np.float32)
+    sums = {"bf16": _chain(inputs, _bf16), "fp32": _bf16(_chain(inputs, np.float32))}
+    return ring_sums(rows) | {name: values.astype(np.float64) for name, values in sums.items()}
+
+
 def _sum_cases(rng: np.random.Generator) -> list[Case]:
     rows = [np.ones((2, 3)), np.ones((600, 2)), np.ones((1, 4))]
     rows += [
@@ -75,6 +81,11 @@ q3 = Question(
             _(
                 "Your BF16 sum is rounded once, at the end. In a ring every partial sum is sent in BF16: round after each addition."
             ),
+        ),
+        Misconception(
+            "inputs not rounded",
+            _unrounded,
+            _("You add the rows as they came. Each rank first rounds its row to BF16, and that is what travels."),
         ),
         Misconception(
             "FP32 sums travel as BF16",

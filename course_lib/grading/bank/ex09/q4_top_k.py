@@ -75,6 +75,11 @@ q4 = Question(
             _("You choose and send from the gradient alone. What was kept has to be added to it first."),
         ),
         Misconception(
+            "nothing kept",
+            lambda gradient, memory, k: top_k(gradient, memory, k) | {"memory": np.zeros(len(gradient))},
+            _("You keep nothing of what was not sent. Then a small gradient that persists is never sent."),
+        ),
+        Misconception(
             "largest instead of largest magnitude",
             lambda gradient, memory, k: _sent(gradient + memory, k, lambda v: v),
             _("You take the largest values, and −3 counts as small. It is the magnitude that decides."),

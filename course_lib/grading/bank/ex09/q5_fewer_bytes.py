@@ -60,6 +60,11 @@ q5 = Question(
             ),
         ),
         Misconception(
+            "turned round",
+            lambda size, k, n_ranks: n_ranks * k / size,
+            _("You divide the other way round. Bytes dense over bytes with top-k was asked for."),
+        ),
+        Misconception(
             "dense counted once",
             lambda size, k, n_ranks: size / k / 2 / n_ranks,
             _(

@@ -39,6 +39,11 @@ def _symmetric(predicted_s: float, residuals: Sequence[float]) -> list[float]:
     return range_s(predicted_s, [most, -most])
 
 
+def _never_right(predicted_s: float, residuals: Sequence[float]) -> list[float]:
+    factors = [math.exp(-r) for r in residuals]
+    return [predicted_s * min(factors), predicted_s * max(factors)]
+
+
 def _added(predicted_s: float, residuals: Sequence[float]) -> list[float]:
     found = [predicted_s * (1 - r) for r in residuals] + [predicted_s]
     return [min(found), max(found)]
@@ -68,6 +73,11 @@ q3 = Question(
             _(
                 "You take the largest miss to both sides. A predictor that was always too quick says nothing of being too slow."
             ),
+        ),
+        Misconception(
+            "never right",
+            _never_right,
+            _("You leave out that the predictor may be right. Its own time belongs to the range."),
         ),
         Misconception(
             "residual as a percentage",

@@ -73,6 +73,13 @@ q4 = Question(
             _("You put each of the token's experts in another domain. Two of them may sit in the same one."),
         ),
         Misconception(
+            "home counted once",
+            _copies_with(lambda e, k, d: {"once": d * (1 - math.comb(e - e // d, k) / math.comb(e, k))}),
+            _(
+                "You send a copy to the token's own domain as well. Of all domains that have work, one in `domains` is its own."
+            ),
+        ),
+        Misconception(
             "home counted",
             _copies_with(
                 lambda e, k, d: {"once": d * (1 - math.comb(e - e // d, k) / math.comb(e, k)), "straight": float(k)}

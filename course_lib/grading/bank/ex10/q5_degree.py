@@ -26,6 +26,7 @@ def layer_us(
     card_GBps: float,
     *,
     exchanges: int = 2,
+    launches: int | None = None,
     read_all: bool = False,
     all_over_card: bool = False,
     one_domain: bool = False,
@@ -40,10 +41,10 @@ def layer_us(
     away = (degree - (1 if inside or all_over_card else per_domain)) / degree
     rate = nvlink_GBps if inside else card_GBps
     reading = read_us * (EXPERTS if read_all else EXPERTS / degree)
-    return reading + exchanges * launch_us + away * sent_B / (rate * 1e3)
+    return reading + (launches or exchanges) * launch_us + away * sent_B / (rate * 1e3)
 
 
-def _largest(stop_at_first: bool = False, **options: Any) -> Callable[..., int]:
+def _largest(stop_at_first: bool = False, smallest: bool = False, **options: Any) -> Callable[..., int]:
     def model(
         tokens: int,
         per_domain: int,
@@ -57,7 +58,7 @@ def _largest(stop_at_first: bool = False, **options: Any) -> Callable[..., int]:
         for e in DEGREES:
             time_us = layer_us(e, tokens, per_domain, read_us, launch_us, nvlink_GBps, card_GBps, **options)
             if time_us <= target_us:
-                best = e
+                best = best if smallest and best else e
             elif stop_at_first:
                 break
         return best
@@ -109,6 +110,16 @@ q5 = Question(
             "the first miss ends the search",
             _largest(stop_at_first=True),
             _("You stop at the first degree that is too slow. Small degrees read more experts; a larger one may do."),
+        ),
+        Misconception(
+            "the smallest in time",
+            _largest(smallest=True),
+            _("You return the first degree that is in time. The largest was asked for."),
+        ),
+        Misconception(
+            "one launch",
+            _largest(launches=1),
+            _("You pay one launch. Dispatch and combine are launched each."),
         ),
         Misconception(
             "dispatch only",

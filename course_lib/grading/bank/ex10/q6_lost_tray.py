@@ -72,6 +72,11 @@ q6 = Question(
             _("You stop every job of the rack. One host of eighteen is gone; the others go on."),
         ),
         Misconception(
+            "a job that was hit is over",
+            _each(lambda job, host: 0 if _hit(job, host) else job["gpus"] // job["unit"] * job["unit"]),
+            _("You end every job that lost GPUs. It restarts on those that it still has, in whole units."),
+        ),
+        Misconception(
             "units forgotten",
             _each(lambda job, host: job["gpus"] - _hit(job, host)),
             _("You count GPUs. A job restarts in whole units; what is left over stands idle."),

@@ -25,14 +25,17 @@ def _judge(
     *,
     cards: int | None = None,
     gather: int = 2,
+    ring_cards: int | None = None,
+    of_all: bool = False,
     shard: int | None = None,
     turned: bool = False,
 ) -> dict[str, Any]:
     n, c, s = boxes * per_box, cards or per_box, shard or per_box
     ring = 2 * (n - 1) / n * message_B / (card_GBps * 1e6)
-    between = 2 * (boxes - 1) / boxes * message_B / s / (card_GBps * 1e6) * (per_box / c)
+    twins = n if of_all else boxes
+    between = 2 * (twins - 1) / twins * message_B / s / (card_GBps * 1e6) * (per_box / c)
     inside = (per_box - 1) / per_box * message_B / (nvlink_GBps * 1e6)
-    times = (ring, ring / c, gather * inside + between, between)
+    times = (ring, ring / (ring_cards or c), gather * inside + between, between)
     out = [name for name, t in zip(MODELS, times, strict=True) if (t < measured_ms if turned else t > measured_ms)]
     return dict(zip(MODELS, times, strict=True)) | {"excluded": out}
 
@@ -96,6 +99,18 @@ q5 = Question(
             _(
                 "You let a box send over one network card. It has a card for every GPU, and all of them send at the same time."
             ),
+        ),
+        Misconception(
+            "rings over one card",
+            _judging(ring_cards=1),
+            _(
+                "Your ring over all cards still leaves a box over one. There are as many rings as cards, each with its part of the message."
+            ),
+        ),
+        Misconception(
+            "a shard's ring over all GPUs",
+            _judging(of_all=True),
+            _("You add a shard up over all GPUs. Its ring has one GPU of each box: 2(k − 1)/k of a shard for k boxes."),
         ),
         Misconception(
             "excluded the wrong way",

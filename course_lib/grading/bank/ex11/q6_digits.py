@@ -61,6 +61,11 @@ def _ends_paired(one_box: str, boxes: str, message_B: float, n_ranks: int) -> di
     return readings(one_box, boxes, message_B, n_ranks) | {"slowdown": pairs}
 
 
+def _ends_in_order(one_box: str, boxes: str, message_B: float, n_ranks: int) -> dict[str, list]:
+    (a, b), (c, d) = _bounds(one_box), _bounds(boxes)
+    return readings(one_box, boxes, message_B, n_ranks) | {"slowdown": [a / c, b / d]}
+
+
 _RANGE = Listing((Number("µs", tolerance=0.005), Number("µs", tolerance=0.005)))
 _FACTORS = Listing((Number(tolerance=0.005), Number(tolerance=0.005)))
 
@@ -94,6 +99,13 @@ q6 = Question(
             "low over low",
             _ends_paired,
             _("You divide low by low and high by high. The largest ratio is the highest over the lowest."),
+        ),
+        Misconception(
+            "low over low, as they come",
+            _ends_in_order,
+            _(
+                "You pair the ends as they come. The smallest ratio is the lowest over the highest, the largest the other way round."
+            ),
         ),
     ),
 )

@@ -42,13 +42,15 @@ def _scaled(
     hides: Callable[[float, float], float] = lambda computing_s, work_s: computing_s,
     efficiency: Callable[[float, float, float], float] = lambda work_s, step_s, n: work_s / (n * step_s),
     always_faster: bool = False,
+    below_zero: bool = False,
 ) -> dict[str, object]:
     """The same, with what a learner may put in place of a part."""
     share_of, step = [], []
     for n in n_gpus:
         computing_s = work_s / n
         talk_s = steps(n) * latency_us * 1e-6 + share(n) * message_GB / rate_GBps
-        step.append(computing_s + max(0.0, talk_s - hidden * hides(computing_s, work_s)))
+        shows_s = talk_s - hidden * hides(computing_s, work_s)
+        step.append(computing_s + (shows_s if below_zero else max(0.0, shows_s)))
         share_of.append(efficiency(work_s, step[-1], n))
     kept = [n for n, e in zip(n_gpus, share_of, strict=True) if e >= least]
     quickest = n_gpus[-1] if always_faster else n_gpus[int(np.argmin(step))]
@@ -114,6 +116,11 @@ q1 = Question(
             "nothing hides",
             lambda **given: _scaled(**given | {"hidden": 0.0}),
             _("You let no communication hide. The share `hidden` of the computing has traffic beside it."),
+        ),
+        Misconception(
+            "less than nothing shows",
+            _wrong_scaling(below_zero=True),
+            _("Your step gets shorter than its computing. What shows of communication is never less than zero."),
         ),
         Misconception(
             "hides behind all of the work",

@@ -139,7 +139,9 @@ q4 = Question(
                 "You use data parallelism alone. Every GPU would have to hold the whole model: weights, "
                 "gradients and optimizer."
             ),
-            recognise=lambda answer, **inputs: answer.get("tensor", 1) * answer.get("pipeline", 1) == 1,
+            recognise=lambda answer, **inputs: (
+                set(answer) <= set(KEYS) and answer.get("tensor", 1) * answer.get("pipeline", 1) == 1
+            ),
         ),
         Misconception(
             "tensor ranks over several boxes",

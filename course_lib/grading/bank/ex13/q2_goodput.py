@@ -110,5 +110,14 @@ q2 = Question(
             ),
             _("You lose a whole interval at each failure. It strikes in the middle, on average."),
         ),
+        Misconception(
+            "a whole interval lost, not cut at zero",
+            lambda between_s, interval_s, save_s, restart_s: (
+                1 - save_s / interval_s - (restart_s + interval_s) / between_s
+            ),
+            _(
+                "You lose a whole interval at each failure, and may keep less than nothing. It strikes in the middle, on average."
+            ),
+        ),
     ),
 )

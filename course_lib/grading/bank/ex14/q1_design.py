@@ -91,6 +91,12 @@ def _late(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
     return _priced(answer, tokens_per_s).latency_s > bound
 
 
+def _without_spares(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
+    bound = next(t.bound for t in read_targets(targets).targets if t.measure.name == "goodput")
+    found = _priced(answer, tokens_per_s)
+    return found.proposal.spares == 0 and found.goodput < bound
+
+
 def _crowded(right: Mapping[str, Any]) -> int:
     """Return requests that fit and come too late: the largest of a coarse ladder that the memory holds."""
     return requests_that_fit(right["part"], right["tensor"], right["expert"], right["precision"])
@@ -126,7 +132,7 @@ q1 = Question(
             "no spares",
             _changed(spares=0),
             _("You buy no spare host. At each failure the night's job then waits a day for a repair."),
-            recognise=_when(lambda p: p.proposal.spares == 0),
+            recognise=_without_spares,
         ),
         Misconception(
             "saving as often as a large cluster",
