@@ -51,6 +51,19 @@ def test_each_term_stands_in_the_lesson_that_introduces_it():
     assert not absent
 
 
+def test_no_lesson_defines_a_term_before_the_one_that_introduces_it():
+    """A word in bold, alone or in the plural, is defined there (STYLE.md)."""
+    early = {}
+    for t in terms().values():
+        bold = re.compile(rf"\*\*{re.escape(t.term.lower())}(s|es)?\*\*(?! question)")
+        if t.term in OTHER_SENSE:
+            continue
+        first = next((lesson for lesson in NOTEBOOKS if bold.search(prose(lesson))), t.lesson)
+        if list(NOTEBOOKS).index(first) < list(NOTEBOOKS).index(t.lesson):
+            early[t.term] = f"in bold in {first}, {t.lesson} in the glossary"
+    assert early == {}
+
+
 def test_meanings_are_one_plain_sentence():
     for t in terms().values():
         assert t.meaning.endswith("."), t.term
@@ -81,6 +94,9 @@ def test_bold_single_words_of_the_lessons_are_in_the_glossary():
                 odd.setdefault(words, lesson)
     assert set(odd) <= NOT_TERMS, {w: odd[w] for w in set(odd) - NOT_TERMS}
 
+
+# A word that an earlier lesson defines in another sense: a driver stages a copy in host memory.
+OTHER_SENSE = {"stage"}
 
 # Bold for weight and not for a definition, or the spelling of a kind of path in a matrix.
 NOT_TERMS = {"phb", "pxb", "copy", "sum", "not", "one card", "slower"}
