@@ -7,6 +7,7 @@ import pytest
 from course_lib.base import hardware, sources, table
 from course_lib.base.errors import CourseError
 from course_lib.base.hardware import line, named, record, value
+from course_lib.plan.efficiency import DESCRIBED
 
 ITEMS = [{"item": n, "kind": k, "title": n, "family": "", "note": ""} for n, k in (("a", "link"), ("b", "gpu"))]
 GOOD = {"item": "a", "field": "rate_Bps", "value": "900", "unit": "GB/s", "direction": "both", "basis": "raw", "kind": "spec",
@@ -254,6 +255,14 @@ def test_wrong_numbers_that_circulate_are_not_in_the_table():
     assert hardware.system("gb200-nvl72").gpus_per_host == 4
     assert "links" not in record("nvlink6")
     assert hardware.gpu("b200").host_link == "pcie5"
+
+
+@pytest.mark.parametrize("name", hardware.items("gpu"))
+def test_a_gpu_has_what_its_recipe_asks_for(name):
+    missing = [field for field in ("hbm_B", "hbm_Bps", "bf16_flops", "scale_up") if field not in record(name)]
+    assert not missing, f"hardware.csv has no {missing} of {name}: docs/add_a_gpu.md, step 3"
+    families = {"", *(c.name.removeprefix("attention_") for c in DESCRIBED if c.name.startswith("attention_"))}
+    assert hardware.gpu(name).family in families, f"items.csv names no family of {name}: docs/add_a_gpu.md, step 1"
 
 
 # Asking for what is not there.

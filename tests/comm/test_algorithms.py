@@ -1,15 +1,37 @@
 """What each family promises: repeats, bytes, names, and refusals in words."""
 
+import importlib
+import inspect
+import pkgutil
+
 import numpy as np
 import pytest
 
+from course_lib import comm
 from course_lib.base.errors import CourseError
-from course_lib.comm import direct, halving, hierarchical, innetwork, ring, tree
+from course_lib.comm import direct, halving, hierarchical, innetwork, registry, ring, tree
 from course_lib.comm.meaning import OPS
 from course_lib.comm.registry import algorithm_name, algorithms, build, has_pipeline
+from course_lib.comm.schedule import Schedule
 from course_lib.comm.trace import trace
 
 RANKS = [2, 3, 7, 8, 16, 72]
+PARTS = ("hierarchical", "registry", "collective")  # put together what the others make
+
+
+def schedules():
+    for module in sorted({m.name for m in pkgutil.iter_modules(comm.__path__)} - set(PARTS)):
+        for name, made in vars(importlib.import_module(f"course_lib.comm.{module}")).items():
+            if inspect.isfunction(made) and made.__module__ == f"course_lib.comm.{module}" and name[0] != "_":
+                asked = inspect.signature(made)
+                if asked.return_annotation is Schedule and "n_ranks" in asked.parameters:
+                    yield f"{module}.{name}", made
+
+
+@pytest.mark.parametrize(("name", "made"), list(schedules()))
+def test_every_algorithm_is_registered(name, made):
+    known = {builder for table in registry._BUILD.values() for builder in table.values()}
+    assert made in known, f"comm/registry.py does not name {name}: docs/add_a_collective.md, step 2"
 
 
 @pytest.mark.parametrize("n", RANKS)

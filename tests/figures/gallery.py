@@ -198,9 +198,8 @@ EVERY = (
 )
 
 
-def documented():
-    """Return, for every function of course_lib.figures that returns a figure, a function that runs its example and returns that figure."""
-    found = []
+def functions():
+    """Yield module, name, function and the module's names for every function of course_lib.figures that returns a figure."""
     for module in sorted({m.name for m in pkgutil.iter_modules(figures.__path__)} - BY_OTHERS_WORDS):
         content = vars(importlib.import_module(f"course_lib.figures.{module}"))
         for name, function in sorted(content.items()):
@@ -213,11 +212,12 @@ def documented():
                 and "fig" not in inspect.signature(function).parameters
                 and name != "base_figure"
             ):
-                found.append(_example(module, name, function, content))
-    return found
+                yield module, name, function, content
 
 
-def _example(module, name, function, content):
+def example(module, name, function, content):
+    """Return a function that runs the example of a figure function and returns its figure."""
+
     def make():
         made = []
         names = dict(content) | {name: lambda *given, **more: made.append(function(*given, **more)) or made[-1]}
@@ -230,4 +230,5 @@ def _example(module, name, function, content):
     return make
 
 
-EVERY += tuple(documented())
+FUNCTIONS = tuple(functions())
+EVERY += tuple(example(*one) for one in FUNCTIONS)

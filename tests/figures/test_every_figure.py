@@ -11,7 +11,7 @@ import pytest
 from course_lib.figures.show import MIMETYPE, bundle, meta_of, spec, title_of
 from course_lib.figures.theme import contrast, themed
 
-from .gallery import EVERY
+from .gallery import EVERY, FUNCTIONS
 
 
 @pytest.fixture(params=EVERY, ids=lambda f: f.__name__)
@@ -28,6 +28,11 @@ def drawn(make, name):
 @pytest.fixture
 def figure(make):
     return drawn(make, "light")
+
+
+@pytest.mark.parametrize(("module", "name", "function", "_content"), FUNCTIONS)
+def test_every_figure_has_an_example(module, name, function, _content):
+    assert ">>>" in (function.__doc__ or ""), f"figures/{module}.py: {name}: docs/add_a_figure.md, step 1"
 
 
 def test_plotly_accepts_it_when_it_validates(figure):
