@@ -21,11 +21,20 @@ def explorer():
     return lesson09.when_it_pays()
 
 
-def test_no_choice_has_to_wait_for_a_training(explorer):
-    before = trained.cache_info().misses
+def test_no_choice_has_to_wait_for_a_training_once_the_background_has_done_it(explorer):
+    lesson09.train_ahead().join()
+    before = lesson09.trained_once.cache_info().misses
     for name in codecs():
         explorer.set(name=name)
-    assert trained.cache_info().misses == before
+    assert lesson09.trained_once.cache_info().misses == before
+
+
+def test_a_page_without_threads_trains_what_is_chosen(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(lesson09.Thread, "start", refuse)
+    assert lesson09.train_ahead.__wrapped__() is None
 
 
 def test_every_codec_draws_at_the_ends_of_every_slider(explorer):

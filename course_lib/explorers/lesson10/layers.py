@@ -147,9 +147,9 @@ def boxes_or_rack() -> Explorer:
         job=Choice(
             _("job"),
             (
-                (_("write tokens; kernels made for experts"), "decode"),
-                (_("write tokens; the library's all-to-all"), "library"),
-                (_("train, forward and backward"), "train"),
+                (_("write, kernels for experts"), "decode"),
+                (_("write, library's all-to-all"), "library"),
+                (_("train, both ways"), "train"),
             ),
             "decode",
         ),

@@ -22,7 +22,7 @@ SEEDS = range(1, 13)
 PATTERNS = (
     (_("a random permutation"), "permutation"),
     (_("another one"), "another"),
-    (_("each GPU to its twin in the next host"), "twin"),
+    (_("to its twin, next host"), "twin"),
 )
 WAYS = (
     (_("by hash of the flow (ECMP)"), "hashed"),

@@ -70,7 +70,7 @@ def _title(r: Reading) -> str:
         return _("{plan} does not fit: {need} on a GPU of {has}").format(
             plan=words, need=say_bytes(float(f.memory_B[i])), has=say_bytes(f.capacity_B)
         )
-    return _("{plan}: {step} a step, {rate} tokens per second, {mfu} % of the peak").format(
+    return _("{plan}: {step} a step, {rate} tokens/s, {mfu} % of peak").format(
         plan=words,
         step=say_time(float(f.step_s[i])),
         rate=say_number(float(f"{f.tokens_per_s[i]:.3g}")),

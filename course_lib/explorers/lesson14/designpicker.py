@@ -15,6 +15,7 @@ from course_lib.explorers.explorer import Explorer
 from course_lib.explorers.lesson14.brief import DAY, stopping, targets
 from course_lib.explorers.lesson14.gatespicture import against_bound, gates_picture
 from course_lib.figures import reviewing
+from course_lib.figures.base import capital
 
 UNITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 RANKS = (8, 16, 32, 64)
@@ -102,7 +103,7 @@ def _sentence(picked: Picked) -> str:
     if not stops:
         return _("Nothing stops it. {best}").format(best=best)
     outside = " ".join(picked.priced.outside)
-    return " ".join(part for part in (stops[0], outside, best) if part)
+    return " ".join(part for part in (capital(stops[0]), outside, best) if part)
 
 
 def picker() -> Explorer:
