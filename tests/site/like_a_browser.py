@@ -15,11 +15,11 @@ from pathlib import Path
 
 # Modules of the standard library that Pyodide does not have; test_live.py asks the real one whether this is so.
 LACKING = [
-    "curses", "dbm", "ensurepip", "grp", "idlelib", "msvcrt", "nt", "pwd", "pydoc_data", "readline", "resource", "syslog",
+    "curses", "dbm", "ensurepip", "grp", "idlelib", "msvcrt", "nt", "pwd", "pydoc_data", "readline", "syslog",
     "tkinter", "turtle", "turtledemo", "venv", "winreg", "winsound",
 ]  # fmt: skip
 LACKING_INSIDE = ["_curses", "_hashlib", "_multiprocessing", "_posixshmem", "_tkinter", "_uuid"]
-MOCKED = {"fcntl", "termios", "tornado", "pexpect"}  # empty modules, which the kernel puts there
+MOCKED = {"fcntl", "resource", "termios", "tornado", "pexpect"}  # empty modules, which the kernel puts there
 
 
 class Poor:
