@@ -77,7 +77,7 @@ def test_a_lesson_keeps_to_its_minutes(path):
     live = minutes([c for c in cells if "workshop" in tags(c)])
     assert 30 <= whole <= 55, f"{whole:.0f} minutes self-paced"
     assert 12 <= live <= 25, f"{live:.0f} minutes for the workshop path"
-    assert abs(read(path)["metadata"]["interconnect"]["minutes"] - whole) <= 3, f"metadata says otherwise: {whole:.0f}"
+    assert abs(read(path)["metadata"]["interconnect"]["minutes"] - whole) <= 1, f"metadata says otherwise: {whole:.0f}"
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=name)
