@@ -149,7 +149,7 @@ def in_words(measured: Measurement, found: Comparison) -> list[str]:
     m = found.model
     lines.append(
         _(
-            "One model for all of them, {cores} cores shared by {n} ranks: {repeat} a repeat, {message} a message "
+            "One model for all of them, {cores} cores shared by {n} ranks: {repeat} a round, {message} a message "
             "({large} more above {limit}), {rate} received."
         ).format(
             cores=m.cores,
