@@ -43,7 +43,11 @@ PAGES = [
     "machine_gallery",
     "claims",
     "glossary",
+    "add_a_gpu",
+    "add_a_collective",
+    "add_a_figure",
     "add_a_question",
+    "kinds_of_questions",
     "translate",
 ]
 

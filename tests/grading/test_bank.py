@@ -1,13 +1,14 @@
 """Every question of the bank keeps the promises that learners and instructors rely on; new exercises are covered as they come."""
 
 import ast
+import importlib
 import json
 from pathlib import Path
 
 import pytest
 
 from course_lib.grading import bank, notebook, release
-from course_lib.grading.question import apply
+from course_lib.grading.question import Question, apply
 from course_lib.grading.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +113,19 @@ def test_ids_are_unique_and_belong_to_their_exercise():
     assert len(set(names)) == len(names)
     for number in bank.exercises():
         assert {q.exercise for q in bank.questions(number)} == {number}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(bank.__path__[0]).glob("ex*/q*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}"
+)
+def test_every_question_that_is_written_is_listed(path):
+    module = importlib.import_module(f"course_lib.grading.bank.{path.parent.name}.{path.stem}")
+    made = {one.id for one in vars(module).values() if isinstance(one, Question)}
+    listed = {one.id for one in bank.questions(path.parent.name.removeprefix("ex").upper())}
+    assert made, f"{path.name} holds no question"
+    assert made <= listed, (
+        f"{path.parent.name}/__init__.py does not list {made - listed}: docs/add_a_question.md, step 2"
+    )
 
 
 def test_every_exercise_of_the_bank_has_a_notebook_and_the_other_way_round():
