@@ -23,7 +23,8 @@ def ladder(gpu: str = "h100") -> go.Figure:
     1
     """
     titles, families, rate_Bps = zip(*linerate.ladder(gpu), strict=True)
-    return rows.ladder(titles, rate_Bps, [ROLE.get(family, family) for family in families])
+    short = {hardware.table().items[name].title: sidebyside.short_title(name) for name in hardware.items("link")}
+    return rows.ladder([short.get(t, t) for t in titles], rate_Bps, [ROLE.get(family, family) for family in families])
 
 
 def packets(link: str = "pcie5") -> go.Figure:

@@ -97,7 +97,7 @@ def generations(
             labels.append(note(text, role=role, xshift=-11 if side == "right" else 11, align=side, **place))
         middle = float(np.log10(slow[i] * fast[i]) / 2)
         labels.append(note(f"{say_number(float(ratio[i]), 2)} ×", x=middle, xref="x", y=i, yref="y", yshift=13))
-    low, high = float(slow.min()) / 9, float(fast.max()) * 14
+    low, high = float(slow.min()) / 30, float(fast.max()) * 14  # room for labels on a phone
     return base_figure(
         [
             line(joined, np.repeat(y, 3), role="limit", width=2, dash="solid"),
