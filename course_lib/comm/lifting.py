@@ -1,19 +1,15 @@
 """Lift: tile one schedule over many groups at once, renaming nodes and chunks; how hierarchies are put together."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
+from course_lib.comm.schedule import Schedule
 from course_lib.comm.step import ARRAYS, IntArray, Step
-
-if TYPE_CHECKING:
-    from course_lib.comm.schedule import Schedule
 
 
 def lift(
-    schedule: "Schedule", node_map: IntArray, chunk_base: IntArray, chunk_scale: int = 1, chunk_width: int | None = None
+    schedule: Schedule, node_map: IntArray, chunk_base: IntArray, chunk_scale: int = 1, chunk_width: int | None = None
 ) -> tuple[Step, ...]:
     """Tile a schedule over groups: its steps with every node and chunk renamed, all groups at the same time.
 
@@ -22,7 +18,6 @@ def lift(
     a smaller one leaves gaps that belong to other groups). Blocks have to stay blocks: a base is a multiple of the
     lifted window, or lies within the first chunk_scale chunks of one.
 
-    >>> from course_lib.comm.schedule import Schedule
     >>> swap = Schedule.from_transfers("all_gather", 2, 2, [[(0, 1, 0, "copy"), (1, 0, 1, "copy")]])
     >>> lifted = lift(swap, [[0, 1], [2, 3]], [0, 2])[0]
     >>> lifted.src, lifted.dst, lifted.chunk

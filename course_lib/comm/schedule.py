@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
-from course_lib.comm.lifting import lift
 from course_lib.comm.meaning import buffers_B, canonical_op
 from course_lib.comm.step import ARRAYS, MOST, IntArray, Moves, Step, whole_array
 
-__all__ = ["Moves", "Schedule", "Step", "blocks_of", "lift"]
+__all__ = ["Moves", "Schedule", "Step", "blocks_of"]
 
 
 MAX_TRANSFERS = 1 << 26  # beyond this a schedule is a mistake, not a plan: it would not fit in memory

@@ -54,7 +54,7 @@ def _at_most(seconds: float) -> Iterator[None]:
 def ask(
     kernel: Kernel, question: Question, sources: Sequence[str], student: str, known: Sequence[str], secret: str
 ) -> Asked:
-    """Return what the answer in `kernel` earns. `sources` are the cells run so far. Raises outside.Ended."""
+    """Return what the answer in `kernel` earns. `sources` are the cells run so far. Raises replies.Ended."""
     if objection := probe.objections(_parsed(sources, question.answer), question.answer, question.withholds):
         return Asked(blank(question, NOT_YET, objection))
     stated = _stated(kernel)

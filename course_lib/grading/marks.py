@@ -10,7 +10,8 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.grading import bank, numbers, repair, results
 from course_lib.grading.asking import Asked, ask
-from course_lib.grading.outside import Ended, Kernel
+from course_lib.grading.outside import Kernel
+from course_lib.grading.replies import Ended
 from course_lib.grading.results import Run
 from course_lib.grading.sandbox import Limits, Sandbox
 from course_lib.grading.steps import Step, steps, warm_imports

@@ -13,23 +13,14 @@ from typing import Any
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes
-from course_lib.grading import probe, wire
+from course_lib.grading import probe, remote, wire
 from course_lib.grading.question import Case, Question
+from course_lib.grading.replies import GRACE_S, Ended, replies
 
 MOST_FRAME = 16_000_000
 MOST_TALK = 200_000_000  # bytes that one kernel may send in all
 MOST_SHOWN = 4_000_000  # bytes of one cell's outputs; an honest kernel cuts them off earlier
-GRACE_S = 4.0  # after its time is up, a cell has this long to notice
 LOOK_S = 0.05  # how often memory is looked at
-STATES = (probe.ABSENT, probe.UNTOUCHED, probe.VALUE, probe.FAILED, probe.SLOW, probe.REFUSED)
-
-
-class Ended(Exception):
-    """The kernel is gone. `why` is a sentence for the learner; `kind` is "died", "time", "memory" or "flood"."""
-
-    def __init__(self, kind: str, why: str) -> None:
-        super().__init__(why)
-        self.kind, self.why = kind, why
 
 
 class Kernel:
@@ -76,7 +67,7 @@ class Kernel:
     def value(self, name: str) -> probe.Reply:
         """Return the variable's value as it is now."""
         reply = self.request({"op": "value", "name": name}, 20.0)
-        return _replies(reply, 1)[0]
+        return replies(reply, 1)[0]
 
     def ask(self, question: Question, cases: Sequence[Case]) -> list[probe.Reply]:
         """Return the answers to `cases`, one each. Raises Ended."""
@@ -84,12 +75,10 @@ class Kernel:
             return [self.value(question.answer)]
         inputs = [tuple(case.inputs.values()) for case in cases]
         if question.driver is not None:
-            from course_lib.grading import remote
-
             return remote.play(self, question, inputs)
         message = {"op": "function", "name": question.answer, "inputs": wire.encode(inputs, MOST_FRAME // 2)}
         seconds = question.seconds
-        return _replies(self.request(message | {"seconds": seconds}, seconds + GRACE_S), len(cases))
+        return replies(self.request(message | {"seconds": seconds}, seconds + GRACE_S), len(cases))
 
     # the wire -----------------------------------------------------------------------------------------------------
 
@@ -210,22 +199,6 @@ class Kernel:
     def close(self) -> None:
         """End every process of this hand-in."""
         self._status(0.0)
-
-
-def _replies(message: dict[str, Any], n: int) -> list[probe.Reply]:
-    """Return `n` replies; a message that does not hold as many well-formed ones holds none."""
-    given = message.get("replies")
-    if not isinstance(given, list) or len(given) != n:
-        why = _("The answer came back damaged: {why}.").format(why=str(message.get("broken", "?"))[:200])
-        return [probe.Reply(probe.REFUSED, why=why)] * n
-    return [reply_of(item) for item in given]
-
-
-def reply_of(item: Any) -> probe.Reply:
-    """Return a reply from what came over the wire; anything else is a refusal."""
-    if isinstance(item, list) and len(item) == 3 and all(isinstance(part, str) for part in item) and item[0] in STATES:
-        return probe.Reply(item[0], item[1], item[2][:1000])
-    return probe.Reply(probe.REFUSED, why=_("The answer came back damaged: {why}.").format(why="?"))
 
 
 def _no_numbers(name: str, learner: str) -> Mapping[str, Any]:

@@ -11,9 +11,11 @@ from typing import Any
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.grading import bank
+from course_lib.grading.identify import exercise_of, source_of
 from course_lib.grading.notebook import MIMETYPE
 from course_lib.grading.question import Question
 from course_lib.grading.release import checked
+from course_lib.grading.steps import bound
 from course_lib.grading.verdict import NOT_YET, Verdict, blank
 
 MEMORY_B = 4 * 2**30
@@ -50,30 +52,6 @@ def load(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def exercise_of(notebook: dict[str, Any], path: Path) -> str:
-    """Return the number of the exercise, from the notebook's metadata, else its checks, else the numbers in its name.
-
-    A lesson has such a number in its name, too: it is known by its predictions, and refused.
-    """
-    meta = notebook.get("metadata")
-    named = meta.get("interconnect", {}) if isinstance(meta, dict) else {}
-    guesses = [str(named.get("exercise", ""))] if isinstance(named, dict) else []
-    guesses += [name.split(".")[0] for cell in notebook["cells"] if (name := checked(_source(cell)))]
-    if not any(guesses) and any(re.search(r"(?m)^predict\(", _source(cell)) for cell in notebook["cells"]):
-        raise CourseError(_("{path} is a lesson; the exercises are in the folder exercises/.").format(path=path))
-    guesses += re.findall(r"(?<!\d)\d\d(?!\d)", path.stem)
-    for guess in guesses:
-        if guess in bank.exercises():
-            return guess
-    have = ", ".join(bank.exercises())
-    raise CourseError(_("{path} is no exercise of this course. There are: {have}.").format(path=path, have=have))
-
-
-def _source(cell: dict[str, Any]) -> str:
-    source = cell.get("source", "")
-    return "".join(map(str, source)) if isinstance(source, list) else str(source)
-
-
 def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the code cells to run, each with the question it checks, and sentences about copied, missing or newer cells."""
     cells, notes, seen = [], [], {}
@@ -89,7 +67,7 @@ def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any
                 text = _("The graded cell of {name} is no longer a code cell; a fresh one was used.")
                 notes.append(text.format(name=grade_id.replace("-", ".")))
             continue
-        name = checked(_source(cell))
+        name = checked(source_of(cell))
         key = grade_id or (name or "").replace(".", "-")
         if key and key in seen:
             what = _("answer cells") if key.endswith("-answer") else _("graded cells")
@@ -99,12 +77,12 @@ def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any
         # The graded cell says check("…") and nothing else; whatever a copy says now, this is what will be marked.
         if re.fullmatch(r"\w+-q\d+", grade_id):
             wanted = grade_id.replace("-", ".")
-            if _source(cell).strip() != f'check("{wanted}")':
+            if source_of(cell).strip() != f'check("{wanted}")':
                 notes.append(_("The graded cell of {name} was changed; the original was used.").format(name=wanted))
             cells.append({"source": f'check("{wanted}")', "question": wanted})
         else:
             cells.append(
-                {"source": _source(cell), "question": name, "owner": _owner(exercise, grade_id, _source(cell))}
+                {"source": source_of(cell), "question": name, "owner": _owner(exercise, grade_id, source_of(cell))}
             )
     for question in bank.questions(exercise):
         if not any(cell["question"] == question.id for cell in cells):
@@ -121,8 +99,6 @@ def prepare(notebook: dict[str, Any], exercise: str) -> tuple[list[dict[str, Any
 
 def _owner(exercise: str, grade_id: str, source: str) -> list[str]:
     """Return the questions whose answers a cell sets."""
-    from course_lib.grading.steps import bound
-
     names = bound(source)
     asked = bank.questions(exercise)
     return [q.id for q in asked if q.answer in names or grade_id == q.id.replace(".", "-") + "-answer"]

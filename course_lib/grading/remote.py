@@ -8,8 +8,8 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.comm import requests
 from course_lib.grading import probe, wire
-from course_lib.grading.outside import GRACE_S, Ended, reply_of
 from course_lib.grading.question import Question
+from course_lib.grading.replies import GRACE_S, Ended, reply_of
 
 
 def play(kernel: Any, question: Question, inputs: Sequence[Sequence[Any]]) -> list[probe.Reply]:

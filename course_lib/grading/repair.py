@@ -14,7 +14,7 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.places import course_root
 from course_lib.base.scale import say_bytes
-from course_lib.grading import rehearse
+from course_lib.grading.identify import exercise_of
 
 MOST_SOURCE = 2_000_000  # letters in one cell
 MOST_CELLS = 4000
@@ -66,7 +66,7 @@ def read(content: bytes, path: Path, wanted: str = "") -> Repaired:
     notes: list[str] = []
     raw = _json(_text(content, notes))
     notebook = _normal(raw, notes)
-    exercise = wanted or rehearse.exercise_of(notebook, path)
+    exercise = wanted or exercise_of(notebook, path)
     _refuse_other_languages(notebook)
     notebook["metadata"] = dict(release(exercise).metadata)  # whatever kernel the file names, ours runs it
     node = nbformat.from_dict(notebook)

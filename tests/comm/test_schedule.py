@@ -7,9 +7,10 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.comm.execute import prove
+from course_lib.comm.lifting import lift
 from course_lib.comm.meaning import OPS
 from course_lib.comm.registry import algorithms, build
-from course_lib.comm.schedule import Schedule, Step, lift
+from course_lib.comm.schedule import Schedule, Step
 
 
 def all_moves(schedule):

@@ -10,6 +10,7 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.cli.main import main
 from course_lib.grading import rehearse
+from course_lib.grading.identify import exercise_of
 from tests.grading.handins import MISTAKEN, RIGHT, cell, copied, filled, release, without, write
 
 kernel = pytest.mark.kernel
@@ -17,14 +18,14 @@ kernel = pytest.mark.kernel
 
 def test_an_exercise_is_known_by_its_metadata_whatever_its_name(tmp_path):
     for name in ("Kim start.ipynb", "00_start_here (1).ipynb", "12_wrong.ipynb"):
-        assert rehearse.exercise_of(release(), tmp_path / name) == "00"
+        assert exercise_of(release(), tmp_path / name) == "00"
     bare = release()
     bare["metadata"] = {}
-    assert rehearse.exercise_of(bare, tmp_path / "work.ipynb") == "00"
+    assert exercise_of(bare, tmp_path / "work.ipynb") == "00"
     bare["cells"] = []
-    assert rehearse.exercise_of(bare, tmp_path / "00_start_here (2).ipynb") == "00"
+    assert exercise_of(bare, tmp_path / "00_start_here (2).ipynb") == "00"
     with pytest.raises(CourseError, match="no exercise of this course"):
-        rehearse.exercise_of(bare, tmp_path / "work.ipynb")
+        exercise_of(bare, tmp_path / "work.ipynb")
 
 
 def test_a_lesson_is_refused_and_the_exercises_are_pointed_to(capsys):
