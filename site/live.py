@@ -30,6 +30,10 @@ COURSE = "interconnect-course"
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension", "jupyterlab-plotly")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 NOTES = "progress"  # a folder of the site's files for what the kernel notes down; a browser keeps what is in it
+PAGE_CHANGES = {  # in JupyterLite's config-utils.js
+    "  // rewrite the config\n": "  (await import('./live.js')).adapt(config);\n  // rewrite the config\n",
+    "config.appUrl.replace(/\\/?$/, '/index.html')": "(await import('./live.js')).front(config)",
+}
 ABOUT_NOTES = (
     "# Your notes\n\nWhat you predict and check is written down here. It stays in this browser, until you clear its "
     "data for this site: nobody else sees it.\n"
@@ -205,14 +209,16 @@ def lay_out_contents(folder: Path) -> Path:
 
 
 def finish(site: Path) -> None:
-    """Let the page tell the kernel the reader's language and ground, and put an icon where browsers look for one."""
+    """Let the page tell the kernel the reader's language and ground, lead to the first lesson, and have an icon."""
     utils = site / "config-utils.js"
-    text, before = utils.read_text(encoding="utf-8"), "  // rewrite the config\n"
-    if text.count(before) != 1:
-        raise CourseError(
-            "This JupyterLite starts its pages in another way than the one that site/live.py was written for."
-        )
-    utils.write_text(text.replace(before, f"  (await import('./live.js')).adapt(config);\n{before}"), encoding="utf-8")
+    text = utils.read_text(encoding="utf-8")
+    for before, after in PAGE_CHANGES.items():
+        if text.count(before) != 1:
+            raise CourseError(
+                "This JupyterLite starts its pages in another way than the one site/live.py was written for."
+            )
+        text = text.replace(before, after)
+    utils.write_text(text, encoding="utf-8")
     shutil.copy(ASSETS / "live.js", site)
     shutil.copy(site / "lab" / "favicon.ico", site)
 

@@ -11,3 +11,11 @@ export function adapt(config) {
   if (language) env.INTERCONNECT_LANG = language;
   env.INTERCONNECT_THEME = window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
 }
+
+// Where the site's bare address leads: to the first lesson, beside the list of files where there is room for one.
+export function front(config) {
+  const app = window.innerWidth < 600 ? config.appUrl.replace(/lab\/?$/, 'notebooks') : config.appUrl;
+  const query = new URLSearchParams(window.location.search);
+  if (!query.has('path')) query.set('path', 'notebooks/00_start_here.ipynb');
+  return `${app.replace(/\/$/, '')}/index.html?${query}`;
+}

@@ -187,7 +187,7 @@ def seen(site):
             page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
             page.on("pageerror", lambda error: errors.append(str(error)))
             start = time.perf_counter()
-            page.goto(f"{here}/lab/index.html?path=probe.ipynb&lang=zh_TW")
+            page.goto(f"{here}/?path=probe.ipynb&lang=zh_TW")
             page.wait_for_function(READY, timeout=120_000)
             found["kernel_s"] = time.perf_counter() - start
             page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
