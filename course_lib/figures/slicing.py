@@ -28,8 +28,8 @@ def cuts(n_ranks: int = 4) -> go.Figure:
     n = whole("n_ranks", n_ranks, at_least=2, at_most=8)
     picture = _Picture(n)
     for top, by, words in (
-        (6.1, "columns", _("<b>by columns</b>: needs all of x, has columns of y")),
-        (2.2, "rows", _("<b>by rows</b>: needs columns of x, has a part of y")),
+        (6.1, "columns", _("<b>by columns</b>: all of x → columns of y")),
+        (2.2, "rows", _("<b>by rows</b>: columns of x → a part of y")),
     ):
         picture.text(0, top + 0.55, words)
         x = picture.matrix(0, top, "x", "" if by == "columns" else "columns")
