@@ -10,7 +10,6 @@ from course_lib.cluster.quantities import say
 from course_lib.cluster.targets import Claim, Design, Target, Targets, read_design, read_targets
 
 MET, MISSED, UNKNOWN, OUTSIDE, OVERDUE = "met", "missed", "no evidence", "a person decides", "review overdue"
-STOPS = (MISSED, UNKNOWN, OUTSIDE, OVERDUE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,16 +125,6 @@ def algbw_from_busbw(op: str, busbw: float, n_ranks: int):
     return finite("busbw", busbw, at_least=0, unit="B/s") / factor
 
 
-def time_from_busbw_s(op: str, message_B: float, busbw: float, n_ranks: int):
-    """Seconds for a message at a bus bandwidth; broadcasts.
-
-    >>> time_from_busbw_s("all_reduce", 8e9, 350e9, 8)
-    0.04
-    """
-    rate = algbw_from_busbw(op, finite("busbw", busbw, above=0, unit="B/s"), n_ranks)
-    return finite("message_B", message_B, at_least=0, unit="B") / rate
-
-
 def message_B(op: str, send_B: float, n_ranks: int):
     """Message size as nccl-tests counts it (the largest buffer on one rank), from the bytes one rank puts in.
 

@@ -165,9 +165,7 @@ def say_times(ratio: float) -> str:
     return _("{x} × more").format(x=say_number(1 / ratio, 2))
 
 
-def halved(
-    message_B, before_s, after_s, names: Sequence[str], roles: Sequence[str], *, bounds_B: Sequence[float] = ()
-) -> go.Figure:
+def halved(message_B, before_s, after_s, names: Sequence[str], roles: Sequence[str]) -> go.Figure:
     """Return how many times as fast a collective gets when its bytes are halved, over its size before; 2 × is dashed.
 
     `before_s` and `after_s` are (ways, n) in seconds; `roles` colours the ways. One trace a way, and the limit.

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_rate
-from course_lib.figures.base import base_figure, describe, line, linear_axis, log_axis, note, points, rate_axis
+from course_lib.figures.base import base_figure, describe, line, linear_axis, note, points, rate_axis
 from course_lib.figures.theme import MARGIN, SYMBOL, color, faded, ink, theme
 
 ROW_PX = 46  # one line over a bar
@@ -128,48 +128,6 @@ def _left_and_lost(rate_Bps: float, lost_Bps: float, before_Bps: float) -> str:
         return left
     return left + _("  −{less} ({share} %)").format(
         less=say_rate(lost_Bps), share=say_number(100 * lost_Bps / before_Bps, 2)
-    )
-
-
-def prediction(
-    guess: float, truth: float, say: Callable[[float], str], *, what: str = "", title: str = ""
-) -> go.Figure:
-    """Return a learner's guess (open ring) beside the model's answer (diamond) on one log line; both are above zero.
-
-    >>> from course_lib.base.scale import say_time
-    >>> prediction(40e-6, 12e-6, say_time).layout.title.text
-    'You said 40 µs; the model says 12 µs: 3.3 × off'
-    """
-    guess, truth = finite(_("your guess"), guess, above=0), finite(_("the model's answer"), truth, above=0)
-    factor = max(guess / truth, truth / guess)
-    off = _("within 10 %") if factor <= 1.1 else _("{factor} × off").format(factor=say_number(factor, 2))
-    low, high = min(guess, truth), max(guess, truth)
-    xaxis = log_axis(what, 10 ** np.floor(np.log10(low / 1.5)), 10 ** np.ceil(np.log10(high * 1.5)), say)
-    mine = points([guess], [0], role="attention", symbol="circle", size=16, hover="%{text}", text=[say(guess)])
-    mine["marker"] |= {"color": theme().ground, "line": {"width": 3, "color": color("attention")}}
-    models = points([truth], [0], role="model", symbol="diamond", size=15, hover="%{text}", text=[say(truth)])
-    middle = sum(xaxis["range"]) / 2
-    labels = []
-    for who, value, shift, role in ((_("you"), guess, 24, "attention"), (_("model"), truth, -24, "")):
-        x = float(np.log10(value))
-        place = {"x": x, "xref": "x", "xanchor": "right" if x > middle else "left", "xshift": 10 if x > middle else -10}
-        labels.append(note(f"{who} <b>{say(value)}</b>", y=0, yref="y", yshift=shift, role=role, **place))
-    return base_figure(
-        [line([low, high], [0, 0], role="limit", dash="solid", width=6), mine, models],
-        title=title
-        or _("You said {guess}; the model says {truth}: {off}").format(guess=say(guess), truth=say(truth), off=off),
-        subtitle=_("log scale: equal steps are equal factors"),
-        xaxis=xaxis,
-        yaxis={"visible": False, "range": [-1, 1], "fixedrange": True, "title": {"text": ""}},
-        height=230,
-        annotations=labels,
-        meta=describe(
-            _("Your guess of {guess} and the model's {truth} on a log scale: {off}.").format(
-                guess=say(guess), truth=say(truth), off=off
-            ),
-            [_("who"), what or _("value")],
-            [(_("you"), say(guess)), (_("the model"), say(truth))],
-        ),
     )
 
 

@@ -26,7 +26,6 @@ class Case:
     facts: tuple
     nvlink: bool
     near_nic: bool
-    lone_dip: bool
 
 
 def ranked(case: Case) -> tuple[Cause, ...]:

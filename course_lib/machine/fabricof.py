@@ -22,8 +22,8 @@ class Fabric:
     """What a matrix describes. `shape` is one of: switch, mesh, partial mesh, islands, pair, pcie, single.
 
     `links_per_gpu` (g,) counts NVLinks (through a switch: those to the switch). `link_Bps` is one direction of one
-    NVLink, None where the matrix leaves several; `candidates` lists those. `pcie_known` says whether the GPU named its
-    PCIe generation. Where a rate is not known the topology carries the least of the candidates, and `said` says so.
+    NVLink, None where the matrix leaves several; `candidates` lists those.
+    Where a rate is not known the topology carries the least of the candidates, and `said` says so.
     """
 
     topology: Topology
@@ -31,8 +31,6 @@ class Fabric:
     links_per_gpu: tuple[int, ...]
     link_Bps: float | None
     candidates: tuple[tuple[float, str], ...]
-    pcie_known: bool
-    odd_gpus: tuple[int, ...]
     said: tuple[str, ...]
 
 
@@ -164,7 +162,7 @@ def fabric(matrix: TopoMatrix, gpu: str | None = None) -> Fabric:
     if not matrix.complete:
         raise CourseError(_("The links of some pairs of GPUs could not be read; paste the whole matrix."))
     links, g = matrix.nvlinks, len(matrix.gpus)
-    shape, odd = shape_of(links)
+    shape, _odd = shape_of(links)
     said = []
     known = rate_of(gpu)
     found = [] if shape in ("pcie", "single") else [(known, model_of(gpu))] if known else link_candidates(links, shape)
@@ -196,9 +194,7 @@ def fabric(matrix: TopoMatrix, gpu: str | None = None) -> Fabric:
     vertices, cables = _host_side(matrix, vertices, cables, slot)
     main = ("nvlink",) if links.any() else ("pcie", "smp")
     made = assemble(_("as printed"), vertices, cables, main_kinds=main)
-    return Fabric(
-        made, shape, tuple(int(n) for n in per_gpu), rate, tuple(found), generation is not None, odd, tuple(said)
-    )
+    return Fabric(made, shape, tuple(int(n) for n in per_gpu), rate, tuple(found), tuple(said))
 
 
 def _host_side(matrix: TopoMatrix, vertices: list, cables: list, slot: float) -> tuple[list, list]:
@@ -238,13 +234,3 @@ def _host_side(matrix: TopoMatrix, vertices: list, cables: list, slot: float) ->
     between = [(a, b) for a in range(len(cpu_groups)) for b in range(a + 1, len(cpu_groups))]
     cables = [*cables, *((first + a, first + b, "smp", slot, hop_s("smp"), 1) for a, b in between)]
     return vertices, cables
-
-
-def islands(matrix: TopoMatrix) -> list[list[int]]:
-    """Return the groups of GPUs that NVLink joins.
-
-    >>> from course_lib.machine import topo
-    >>> islands(topo.read("\\tGPU0\\tGPU1\\nGPU0\\t X \\tSYS\\nGPU1\\tSYS\\t X \\n"))
-    [[0], [1]]
-    """
-    return groups(matrix.nvlinks > 0)

@@ -145,7 +145,7 @@ def judge(
     )
     case = Case(
         op, n, hosts, shape, place, end, ring, None if expected is None else float(expected.busbw_Bps[-1]), algorithm, facts,
-        (place is not None and place.scale_up.kind != "pcie") if nvlink is None else nvlink, near_nic, bool(shape.dips),
+        (place is not None and place.scale_up.kind != "pcie") if nvlink is None else nvlink, near_nic,
     )  # fmt: skip
     causes = ranked(case) if findings or facts_off or near_ring or end is None else ()
     if findings:

@@ -54,8 +54,6 @@ class Columns:
     redop: bool | None = None
     error: bool | None = None
     groups: int = 2
-    time_unit: str = "us"
-    rate_unit: str = "GB/s"
 
 
 def columns_of(text: str) -> Columns:

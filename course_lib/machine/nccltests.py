@@ -36,9 +36,8 @@ class _Open:
         self.name: str | None = None
         self.rows: list[Row] = []
         self.devices: dict[int, tuple] = {}
-        self.repeated_ranks = 0
         self.columns = Columns()
-        self.headers = self.blanks = 0
+        self.headers = 0
         self.average = self.bounds = self.sizes = self.validated = None
         self.trouble = ""
 
@@ -151,9 +150,7 @@ class NcclReader:
 
     def _device(self, job: _Open, rank: str, host: str, device: str, bus: str, rest: str) -> None:
         number = self.hosts.setdefault(host, len(self.hosts)) if len(self.hosts) < 1 << 16 else 0
-        if int(rank) in job.devices:
-            job.repeated_ranks += 1
-        elif len(job.devices) < 1 << 17:
+        if int(rank) not in job.devices and len(job.devices) < 1 << 17:
             job.devices[int(rank)] = Device(int(rank), number, int(device), bus.lower(), known_gpu(rest))
 
     def _units(self, text: str, line: Line) -> None:

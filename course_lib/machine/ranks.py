@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from course_lib.base.language import _
-from course_lib.comm.meaning import bus_factor
 from course_lib.machine.ncclrow import ELEMENT_B, Row
 
 MOST_RANKS = 1 << 20
@@ -126,12 +125,3 @@ def op_and_ranks(
     if exact and (len(ops) > 1):
         exact = exact if all(fits[o] == (exact, exact) for o in ops) else None
     return Found(op, tuple(ops), exact, both, tuple(said))
-
-
-def factor_of(op: str, n_ranks: int) -> float:
-    """Return bus over algorithm bandwidth of a collective.
-
-    >>> factor_of("all_reduce", 8)
-    1.75
-    """
-    return float(bus_factor(op, n_ranks))

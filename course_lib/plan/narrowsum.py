@@ -8,7 +8,7 @@ from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
 from course_lib.comm import direct, halving, ring, tree
 from course_lib.comm.execute import run
-from course_lib.plan.precision import FORMATS, caster, format_of, numbers_in, round_to
+from course_lib.plan.precision import caster, format_of, numbers_in, round_to
 
 ORDERS = {
     "ring": ring.all_reduce,
@@ -135,13 +135,3 @@ def error_against_ranks(
             for n in (whole("n_ranks", c, at_least=1, at_most=1024) for c in counts)
         ]
     )
-
-
-def wider_formats(format: str) -> tuple[str, ...]:
-    """Return the formats in which sums of `format` values may be kept: itself and all with more bits.
-
-    >>> wider_formats("bf16")
-    ('fp32', 'tf32', 'bf16', 'fp16')
-    """
-    bits = format_of(format).bits
-    return tuple(name for name, form in FORMATS.items() if form.bits >= bits)

@@ -19,7 +19,6 @@ class Compared:
     system: str
     n_gpus: int
     per_gpu: int
-    tokens_each: int
     measured_per_s: float
     model_per_s: float
     overlapped_per_s: float
@@ -55,7 +54,6 @@ def served() -> tuple[Compared, ...]:
                 system=r["system"],
                 n_gpus=n,
                 per_gpu=per,
-                tokens_each=each,
                 measured_per_s=float(r["tokens_per_s_per_gpu"]),
                 model_per_s=float(step.tokens_per_s_per_gpu),
                 overlapped_per_s=float(step.tokens / step.overlapped_s / n),

@@ -17,7 +17,6 @@ class Task:
 
     inputs: np.ndarray
     labels: np.ndarray
-    n_classes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def make_task(seed: object = 0, *, samples: object = 2048, features: object = 32
     centres = rng.standard_normal((classes * 3, features))
     which = rng.integers(0, classes * 3, samples)
     inputs = centres[which] + 0.6 * rng.standard_normal((samples, features))
-    return Task(inputs, which % classes, classes)
+    return Task(inputs, which % classes)
 
 
 def first_weights(shape: Shape, seed: object = 0) -> np.ndarray:

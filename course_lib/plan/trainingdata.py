@@ -53,7 +53,6 @@ class Run:
     software: str
     step_s: float
     sources: tuple[str, ...]
-    releases: int
     note: str
 
     @property
@@ -172,7 +171,6 @@ def _run(row: dict[str, str]) -> Run | str:
         "pytorch" if row["source"] in PLAIN else "megatron",
         step_s,
         (row["source"],),
-        1,
         row["note"],
     )
 
@@ -206,7 +204,6 @@ def _table(name: str = "training.csv") -> tuple[tuple[Run, ...], dict[str, int]]
             same[0],
             step_s=median(r.step_s for r in same),
             sources=tuple(dict.fromkeys(s for r in same for s in r.sources)),
-            releases=len(same),
         )
         for same in settings.values()
     ]

@@ -1,7 +1,6 @@
 """The ideal time: α–β of the system alone, each algorithm stepped on its machine at the best pipeline depth."""
 
 import functools
-import math
 
 import numpy as np
 
@@ -123,12 +122,3 @@ def known(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> str:
             _("{algorithm} needs two domains or more; these {n} ranks are all in one.").format(algorithm=algorithm, n=n)
         )
     return algorithm
-
-
-def log2_ceil(n: int) -> int:
-    """Return ⌈log₂ n⌉.
-
-    >>> log2_ceil(9)
-    4
-    """
-    return math.ceil(math.log2(n)) if n > 1 else 0

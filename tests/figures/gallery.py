@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from course_lib import figures
-from course_lib.base.scale import say_rate, say_time
+from course_lib.base.scale import say_rate
 from course_lib.comm import ring
 from course_lib.comm.promise import promise
 from course_lib.comm.trace import trace
@@ -68,10 +68,6 @@ def ladder():
 
 def losses():
     return rows.losses(["line rate", "encoding", "headers"], [64e9, 63e9, 57e9], measured_Bps=55.4e9)
-
-
-def prediction():
-    return rows.prediction(40e-6, 12e-6, say_time, what="time")
 
 
 def residuals():
@@ -175,7 +171,6 @@ EVERY = (
     fit,
     ladder,
     losses,
-    prediction,
     residuals,
     tree,
     cells,
