@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test lint check format lock exercises messages slides site live clean
+.PHONY: help lab test lint check format lock exercises messages slides site live benchmarks clean
 
 help:
 	@echo "make lab        make the environment and open the course in JupyterLab"
@@ -15,6 +15,7 @@ help:
 	@echo "make slides     slides of all lessons, to be read without a network, in build/slides"
 	@echo "make site       all lessons and pages as a site in build/site, to be read without a kernel or a network (explorers as pictures)"
 	@echo "make live       the same lessons with Python in the browser, in build/live (docs/live.md)"
+	@echo "make benchmarks time, memory and error beside mlsysim, nbgrader and interact: benchmarks/README.md and two pictures (about five minutes)"
 	@echo "make format     format code and notebooks"
 	@echo "make lock       refresh the lock files (needs uv)"
 	@echo "make clean      remove the environment and what tests leave"
@@ -62,6 +63,9 @@ site: $(VENV)/.dev
 
 live: $(VENV)/.dev
 	$(BIN)/python site/live.py
+
+benchmarks: $(VENV)/.dev
+	$(BIN)/python benchmarks/tables.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix --exit-zero .

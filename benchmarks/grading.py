@@ -1,13 +1,10 @@
-"""Throughput of `interconnect grade` beside one `nbgrader autograde` run over the same class, on this machine, in one go.
+"""`interconnect grade` beside one `nbgrader autograde` run over the same class of honest hand-ins, in one go.
 
-    python benchmarks/grading.py [--hand-ins 200] [--nbgrader 60] [--jobs 2] [--exercise 00]
-
-A class of honest hand-ins is made from the exercise's solutions, every third with a wrong answer. Both commands run from a
-cold start and write their own gradebook; the marks have to be the same. nbgrader may get a part of the class only: what
-is compared is seconds for each hand-in, its start included.
+A class is made from the exercise's solutions, every third with a wrong answer. Both commands run from a cold start and write their
+own gradebook; the marks have to be the same. nbgrader may get a part of the class only: what is compared is seconds for each
+hand-in, its start included.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -17,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from common import ROOT
 
 
 def make_class(course: Path, name: str, n: int) -> None:
@@ -54,38 +51,28 @@ def marks(gradebook: Path, name: str) -> dict[str, float]:
         return {one.student.id: one.score for one in book.assignment_submissions(name)}
 
 
-def main() -> int:
-    """Print both times, their ratio, and whether the marks agree."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--hand-ins", type=int, default=200)
-    parser.add_argument("--nbgrader", type=int, default=0, help="hand-ins that nbgrader gets (all)")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--exercise", default="00")
-    args = parser.parse_args()
-    name = next(path.name for path in sorted((ROOT / "solutions").iterdir()) if path.name.startswith(args.exercise))
+def measure(hand_ins: int = 60, to_nbgrader: int = 20, jobs: int = 2, exercise: str = "00") -> dict:
+    """Return both times, how many hand-ins each got, and whether all marks agree."""
+    name = next(path.name for path in sorted((ROOT / "solutions").iterdir()) if path.name.startswith(exercise))
     with tempfile.TemporaryDirectory() as folder:
         course = Path(folder)
         (course / "notebooks").mkdir()
         shutil.copy(ROOT / "nbgrader_config.py", course)
         shutil.copytree(ROOT / "solutions" / name, course / "solutions" / name)
         timed([sys.executable, "-m", "nbgrader", "generate_assignment", name, "--force"], course)
-        make_class(course, name, args.hand_ins)
+        make_class(course, name, hand_ins)
         ours = course / "ours"
         command = [sys.executable, "-m", "course_lib.cli.main", "grade", "grading/submitted", "--to", str(ours)]
-        runner_s = timed([*command, "--jobs", str(args.jobs)], course)
-        n = args.hand_ins
-        m = min(args.nbgrader or n, n)
-        for place in range(m, n):
+        runner_s = timed([*command, "--jobs", str(jobs)], course)
+        for place in range(to_nbgrader, hand_ins):
             shutil.rmtree(course / "grading" / "submitted" / f"s{place:03d}")
         nbgrader_s = timed([sys.executable, "-m", "nbgrader", "autograde", name], course)
         theirs, mine = marks(course / "grading" / "gradebook.db", name), marks(ours / "gradebook.db", name)
-        same = len(mine) == n and len(theirs) == m and all(mine[who] == score for who, score in theirs.items())
-    print(f"{name}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(f"nbgrader autograde         {m:4} hand-ins {nbgrader_s:8.1f} s  {nbgrader_s / m:6.3f} s each")
-    print(f"interconnect grade --jobs {args.jobs:<2}{n:3} hand-ins {runner_s:8.1f} s  {runner_s / n:6.3f} s each")
-    print(f"throughput ratio {(nbgrader_s / m) / (runner_s / n):.2f}, same marks: {same}")
-    return 0 if same else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        agree = sum(mine[who] == score for who, score in theirs.items())
+    return {
+        "exercise": name,
+        "jobs": jobs,
+        "nbgrader": {"hand_ins": len(theirs), "wall_s": nbgrader_s},
+        "ours": {"hand_ins": len(mine), "wall_s": runner_s},
+        "same_marks": agree,
+    }

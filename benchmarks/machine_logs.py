@@ -1,15 +1,12 @@
-"""Reading speed and memory of `machine.recognise.read` by kind of log. Run: python benchmarks/machine_logs.py --megabytes 10"""
+"""Reading speed and memory of `machine.recognise.read` by kind of log, each file read in a process of its own."""
 
-import argparse
-import os
-import platform
 import random
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
+
+from common import alone
 
 SIDE = 8
 
@@ -149,44 +146,25 @@ def write(kind, path, size_B):
             out.write(blocks[0].splitlines()[0].rstrip(",\n") + "]}\n")
 
 
-def measure(path):
-    """Read one file and print seconds of CPU, peak MiB of the reading and the kinds found; run in a process of its own."""
+def reading(path: Path) -> dict:
+    """Read one file; return processor seconds and the kinds found."""
     from course_lib.machine.recognise import read
 
     read("warm\n")
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     found = read(path)
     taken = time.process_time() - start
-    print(taken, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, *found.kinds)
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {"cpu_s": taken, "more_MiB": more / 1024, "found": list(found.kinds)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=float, default=10)
-    parser.add_argument("--kind", choices=KINDS)
-    parser.add_argument("--file", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.file:
-        return measure(Path(given.file))
-    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(
-        f"Python {platform.python_version()}, {os.cpu_count()} cores{load}; {given.megabytes:g} MB a kind, seconds of CPU"
-    )
+def measure(megabytes: float = 10) -> dict:
+    """Return processor seconds and memory of a log of so many megabytes for each kind."""
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for kind in [given.kind] if given.kind else KINDS:
+        for kind in KINDS:
             path = Path(folder, "log.txt")
-            write(kind, path, given.megabytes * 1e6)
-            run = subprocess.run(
-                [sys.executable, __file__, "--file", str(path)], capture_output=True, text=True, check=True
-            )
-            taken, peak, *found = run.stdout.split()
-            size_MB = path.stat().st_size / 1e6
-            rate = size_MB / float(taken)
-            print(
-                f"{kind:28} {rate:6.1f} MB/s  {50 / rate:5.1f} s per 50 MB  {float(peak):6.1f} MiB more  {' '.join(found)}"
-            )
-    return None
-
-
-if __name__ == "__main__":
-    main()
+            write(kind, path, megabytes * 1e6)
+            told = alone(lambda: reading(path))["result"]  # noqa: B023
+            rows.append({"kind": kind, "size_MB": path.stat().st_size / 1e6, **told})
+    return {"megabytes": megabytes, "rows": rows}
