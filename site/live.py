@@ -109,7 +109,7 @@ def lay_out_python(
         for n in needs
         if "none-any" not in lock["packages"].get(n, {}).get("file_name", "none-any")
     }
-    found = {COURSE: course_wheel(kept / "course")}
+    found = {COURSE: course_wheel(folder)}
     wheels = Wheels(kept / "wheels", [ROOT / "requirements.lock.txt", ASSETS / "requirements.txt"])
     found |= wheels.download(sorted(set(needs) - set(binary) - set(found)))
     for path in sorted(extension("@jupyterlite/pyodide-kernel-extension").glob("static/pypi/*.whl")):
@@ -119,7 +119,8 @@ def lay_out_python(
     missing = []
     written = {}
     for name, path in found.items():
-        shutil.copy(path, folder)
+        if path.parent != folder:
+            shutil.copy(path, folder)
         written[name] = record(name, path, needs[name])
     for name, entry in binary.items():
         path = prebuilt(entry, kept / "prebuilt", packages, fetch=fetch)
@@ -173,9 +174,7 @@ def prebuilt(entry: dict[str, Any], kept: Path, packages: Path | None, *, fetch:
 
 
 def course_wheel(folder: Path) -> Path:
-    """Build the course's wheel from a copy of the sources, so that nothing is left beside them."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    """Build the course's wheel into `folder`, from a copy of the sources, so that nothing is left beside them."""
     with tempfile.TemporaryDirectory() as place:
         source = Path(place)
         shutil.copytree(ROOT / "course_lib", source / "course_lib", ignore=shutil.ignore_patterns("__pycache__"))
@@ -185,7 +184,7 @@ def course_wheel(folder: Path) -> Path:
         done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         raise CourseError(f"The course's wheel could not be built:\n{done.stderr[-2000:]}")
-    return next(folder.glob("*.whl"))
+    return next(folder.glob(f"{COURSE.replace('-', '_')}-*.whl"))
 
 
 def lay_out_contents(folder: Path) -> Path:
