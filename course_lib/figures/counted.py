@@ -9,7 +9,8 @@ from course_lib.base.errors import finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number
 from course_lib.figures.base import base_figure, count_axis, describe, line, note, points
-from course_lib.figures.degrees import same_length
+from course_lib.figures.columns import same_length
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
 
@@ -52,14 +53,10 @@ def predictions(
     middle["marker"]["line"] = {"width": 2, "color": color("model")}
     truth = line([seen, seen], [-0.75, n - 0.5], role="measured", dash="dot", width=2)
     labels = [
-        note(
+        row_label(
             f"<b>{name}</b>" if i == n - 1 else name,
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=float(i),
-            yref="y",
-            yshift=18,
+            i,
+            up=18,
         )
         for i, name in enumerate(names)
     ]

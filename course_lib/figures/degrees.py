@@ -17,6 +17,7 @@ from course_lib.figures.base import (
     log_axis,
     note,
 )
+from course_lib.figures.columns import same_length
 from course_lib.figures.theme import color, faded, theme
 
 BAR = 0.62
@@ -113,17 +114,7 @@ def time_and_memory(
             yshift=-20,
         ),
     ]
-    frame = {
-        "type": "rect",
-        "xref": "x",
-        "x0": here - 0.44,
-        "x1": here + 0.44,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": color("attention"), "width": 2},
-        "layer": "below",
-    }
+    frame = frame_round(here)
     level = limit_line(y=capacity_B, yref="y2")
     return base_figure(
         data,
@@ -189,14 +180,23 @@ def bars(a, b, base, colours: Sequence[str], texts: Sequence[str], *, across: bo
     }
 
 
-def same_length(n: int, **columns) -> None:
-    """Refuse columns that have not n entries.
+def frame_round(x: float) -> dict:
+    """Return the frame round the chosen bar, over the whole height.
 
-    >>> same_length(2, names=["a", "b"])
+    >>> frame_round(2)["x1"]
+    2.44
     """
-    for name, column in columns.items():
-        if len(column) != n:
-            raise CourseError(_("{name} has {m} entries; {n} are expected.").format(name=name, m=len(column), n=n))
+    return {
+        "type": "rect",
+        "xref": "x",
+        "x0": x - 0.44,
+        "x1": x + 0.44,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": color("attention"), "width": 2},
+        "layer": "below",
+    }
 
 
 def stack_labels(total_B, capacity_B: float, capacity: str, *, yshift: int = 11) -> list[dict]:

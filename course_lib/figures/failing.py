@@ -21,7 +21,9 @@ from course_lib.figures.base import (
     ring,
     share_axis,
 )
-from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length
+from course_lib.figures.columns import same_length
+from course_lib.figures.degrees import HATCH, ROW_PX, bars
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
 PARTS = ("useful", "saving", "redone", "restarting")
@@ -63,14 +65,9 @@ def time_shares(names: Sequence[str], useful, saving, redone, restarting, *, tit
         base = base + value
     first, last = float(given["useful"][0]), float(given["useful"][-1])
     labels = [
-        note(
+        row_label(
             _("{name}: <b>{share} %</b>").format(name=name, share=say_number(100 * float(given["useful"][i]), 3)),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=float(i),
-            yref="y",
-            yshift=20,
+            i,
         )
         for i, name in enumerate(names)
     ]

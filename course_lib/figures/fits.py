@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from course_lib.base.errors import CourseError, finite
+from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
 from course_lib.figures.base import (
@@ -23,6 +23,7 @@ from course_lib.figures.base import (
     time_axis,
     wrapped,
 )
+from course_lib.figures.columns import above_zero
 from course_lib.figures.theme import color
 
 # How far the axis of residuals reaches: it jumps between these factors, so that it stands still while a slider moves.
@@ -84,8 +85,8 @@ def dragged_line(
     >>> dragged_line([1e3, 1e6], [1e-5, 3e-5], [1e-5, 2e-5], [1e3, 1e6], [1e-5, 2e-5], [1e-5, 3e-5]).layout.title.text
     'The largest miss: measured is 50 % above the line, at 1 MB'
     """
-    sizes, measured, model = _columns(message_B=message_B, measured_s=measured_s, model_s=model_s)
-    grid, mine, best = _columns(grid_B=grid_B, line_s=line_s, best_s=best_s)
+    sizes, measured, model = above_zero(message_B=message_B, measured_s=measured_s, model_s=model_s)
+    grid, mine, best = above_zero(grid_B=grid_B, line_s=line_s, best_s=best_s)
     ratio = measured / model
     rows = [
         (say_bytes(float(b)), say_time(float(m)), say_time(float(t)), say_off(float(r)))
@@ -155,7 +156,7 @@ def rates_with_lines(series: Sequence[Fitted], *, title: str = "", subtitle: str
     >>> fig.layout.title.text, len(fig.data)
     ('The half-sizes go from 500 KB to 500 KB', 3)
     """
-    checked = [(s, *_columns(message_B=s.message_B, rate_Bps=s.rate_Bps, line_Bps=s.line_Bps)) for s in series]
+    checked = [(s, *above_zero(message_B=s.message_B, rate_Bps=s.rate_Bps, line_Bps=s.line_Bps)) for s in series]
     if not checked:
         raise CourseError(_("There is no series to draw; one or more are expected."))
     xaxis = size_axis(min(c[1].min() for c in checked) / 1.5, max(c[1].max() for c in checked) * 1.5)
@@ -221,12 +222,3 @@ def _ratio_axis(ratio: np.ndarray) -> dict:
     middle = "0" if reach in _PERCENT_TICK else _("{factor} ×").format(factor=1)
     ticks = {"tickvals": inner, "ticktext": [middle if v == 1 else say_off(v) for v in inner]}
     return linear_axis(_("miss")) | {"type": "log", "range": [-edge, edge], **ticks}
-
-
-def _columns(**columns) -> list[np.ndarray]:
-    """Return the columns as arrays above zero; CourseError where their lengths differ."""
-    found = [np.atleast_1d(finite(name, np.asarray(values, dtype=float), above=0)) for name, values in columns.items()]
-    if len({column.shape for column in found}) > 1:
-        shown = ", ".join(f"{name} {column.size}" for name, column in zip(columns, found))
-        raise CourseError(_("One entry a point is expected in each of: {sizes}.").format(sizes=shown))
-    return found

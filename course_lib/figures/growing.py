@@ -23,7 +23,7 @@ from course_lib.figures.base import (
     points,
     share_axis,
 )
-from course_lib.figures.degrees import same_length
+from course_lib.figures.columns import same_length
 from course_lib.figures.theme import color
 
 DASHES = ("dot", "dash", "solid", "dashdot")
@@ -156,7 +156,7 @@ def readers(
     return base_figure(
         data,
         title=title or head,
-        subtitle=_("a line a layout; each point doubles the readers, from one on, as long as they fit"),
+        subtitle=_("dash-dotted: over network cards; each point doubles the readers, from one on, as long as they fit"),
         xaxis=xaxis,
         yaxis=yaxis,
         annotations=labels,

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from course_lib.base.errors import CourseError, finite
+from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_time
 from course_lib.figures.base import (
@@ -24,6 +24,7 @@ from course_lib.figures.base import (
     size_axis,
     time_axis,
 )
+from course_lib.figures.columns import above_zero
 from course_lib.figures.theme import MARGIN, SYMBOL, color, theme
 
 LATENCY_ROW_PX = 42
@@ -48,7 +49,7 @@ def latency_bands(
     >>> latency_bands(sizes, 1e4 / (1e4 + sizes), 1e4, 1e3, 1e5).layout.title.text
     'Latency takes 91 % of the time at 1 KB, 9.1 % at 100 KB'
     """
-    sizes, part = _columns(message_B=message_B, share=share)
+    sizes, part = above_zero(message_B=message_B, share=share)
     xaxis = size_axis(float(sizes.min()), float(sizes.max()))
     ticks = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0 %", "25 %", "50 %", "75 %", "100 %"]}
     texts = [f"{say_bytes(float(b))}: {say_number(100 * float(p))} %" for b, p in zip(sizes, part)]
@@ -97,7 +98,7 @@ def latencies(names: Sequence[str], time_s, roles: Sequence[str], *, title: str 
     >>> latencies(["NVLink", "staged"], [1.6e-6, 17.5e-6], ["nvlink", "pcie"]).layout.title.text
     'Small messages take 1.6 µs to 17.5 µs, a factor of 11'
     """
-    (times,) = _columns(time_s=time_s)
+    (times,) = above_zero(time_s=time_s)
     if not len(names) == len(roles) == times.size:
         raise CourseError(
             _("names, time_s and roles need one entry a row; they have {a}, {b} and {c}.").format(
@@ -150,7 +151,7 @@ def split_message(
     >>> split_message(n, n * 2e-6 + 2e-6, n * 2e-6, 2e-6 + 0 * n, at_count=1000, total_B=1e6).layout.title.text
     '1 MB in 1,000 messages of 1 KB takes 501 × as long as in one'
     """
-    counts, total, waiting, wire = _columns(counts=counts, total_s=total_s, waiting_s=waiting_s, wire_s=wire_s)
+    counts, total, waiting, wire = above_zero(counts=counts, total_s=total_s, waiting_s=waiting_s, wire_s=wire_s)
     xaxis = count_axis(float(counts[0]), float(counts[-1]), _("messages, one after the other"))
     xaxis["ticktext"] = [text if i % 3 == 0 else "" for i, text in enumerate(xaxis["ticktext"])]
     yaxis = time_axis(float(min(waiting.min(), wire.min())) / 2, float(total.max()) * 2)
@@ -200,12 +201,3 @@ def split_message(
 
 def _few(column: np.ndarray, at_most: int = 13) -> np.ndarray:
     return np.unique(np.linspace(0, column.size - 1, min(at_most, column.size)).round().astype(int))
-
-
-def _columns(**columns) -> list[np.ndarray]:
-    """Return the columns as arrays above zero; CourseError where their lengths differ."""
-    found = [np.atleast_1d(finite(name, np.asarray(values, dtype=float), above=0)) for name, values in columns.items()]
-    if len({column.shape for column in found}) > 1:
-        shown = ", ".join(f"{name} {column.size}" for name, column in zip(columns, found))
-        raise CourseError(_("One entry a point is expected in each of: {sizes}.").format(sizes=shown))
-    return found

@@ -10,6 +10,7 @@ from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import GB, say_number, say_rate
 from course_lib.figures.base import base_figure, describe, linear_axis, note
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import color, contrast, faded, ink, theme
 
 MAX_WRITTEN = 16  # GPUs up to which every number is written
@@ -134,15 +135,10 @@ def bisections(
     room = bar | {"x": np.full(len(names), 100.0), "marker": edge}
     full = bar | {"x": share, "marker": {"color": color("nvlink"), "line": {"width": 0}}}
     labels = [
-        note(
+        row_label(
             f'{name}  <span style="color:{ink("nvlink")}"><b>{say_rate(float(b))}</b></span> '
             + _("of {half}").format(half=say_rate(float(c))),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=i,
-            yref="y",
-            yshift=20,
+            i,
         )
         for i, (name, b, c) in enumerate(zip(names, cut, half))
     ]

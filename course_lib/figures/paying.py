@@ -10,6 +10,7 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_rate, say_time
 from course_lib.figures.base import base_figure, describe, linear_axis, note, share_axis
 from course_lib.figures.degrees import HATCH, bars
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
 ROW = 44
@@ -45,14 +46,10 @@ def bill(lines: Mapping[str, float], n_gpus: int, *, title: str = "") -> go.Figu
         "fgcolor": theme().ground,
     }
     labels = [
-        note(
+        row_label(
             f"{_(n)}  <b>{say_number(100 * float(s), 2)} %</b>",
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=float(i),
-            yref="y",
-            yshift=18,
+            i,
+            up=18,
         )
         for i, (n, s) in enumerate(zip(names, share))
     ]

@@ -9,7 +9,8 @@ from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.base.scale import GB, say_bytes, say_number, say_time
 from course_lib.figures.base import base_figure, describe, limit_line, linear_axis, note
-from course_lib.figures.degrees import HATCH, bars, same_length
+from course_lib.figures.columns import same_length
+from course_lib.figures.degrees import HATCH, bars, frame_round
 from course_lib.figures.rows import row_label, rows_layout
 from course_lib.figures.theme import color, faded, theme
 
@@ -130,17 +131,7 @@ def by_degree(
             yshift=11,
         )
     )
-    frame = {
-        "type": "rect",
-        "xref": "x",
-        "x0": here - 0.44,
-        "x1": here + 0.44,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": color("attention"), "width": 2},
-        "layer": "below",
-    }
+    frame = frame_round(here)
     columns = [_("tensor"), _("step"), *said.values(), _("memory"), _("fits")]
     rows = [
         (
@@ -206,8 +197,7 @@ def terms(named_s: Mapping[str, float], *, groups: Mapping[str, str], title: str
         **rows_layout(len(names), ROW),
         barmode="overlay",
         annotations=[
-            row_label(f"{_(n)}  <b>{say_time(float(v))}</b>", i) | {"yshift": 17}
-            for i, (n, v) in enumerate(zip(names, value))
+            row_label(f"{_(n)}  <b>{say_time(float(v))}</b>", i, up=17) for i, (n, v) in enumerate(zip(names, value))
         ],
         meta=describe(
             _("A step of {time}: {list}.").format(time=say_time(total), list="; ".join(texts)),

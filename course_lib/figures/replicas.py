@@ -18,12 +18,13 @@ from course_lib.figures.base import (
     limit_line,
     line,
     linear_axis,
-    note,
     points,
     share_axis,
     wrapped,
 )
-from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length, stack_labels
+from course_lib.figures.columns import same_length
+from course_lib.figures.degrees import HATCH, ROW_PX, bars, stack_labels
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
 SYMBOLS = ("x", "circle", "square", "diamond")
@@ -62,10 +63,7 @@ def volumes(names: Sequence[str], reduced: Sequence[int], gathered: Sequence[int
         if total[most] != total[least]
         else _("All send {a} units a step").format(a=total[most])
     )
-    labels = [
-        note(f"{n}: <b>{t}</b>", x=0, xref="paper", xanchor="left", y=float(i), yref="y", yshift=20)
-        for i, (n, t) in enumerate(zip(names, total.tolist()))
-    ]
+    labels = [row_label(f"{n}: <b>{t}</b>", i) for i, (n, t) in enumerate(zip(names, total.tolist()))]
     above = (ROW_PX - 8) / ROW_PX
     return base_figure(
         data,

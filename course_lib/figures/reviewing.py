@@ -17,10 +17,11 @@ from course_lib.figures.base import (
     line,
     linear_axis,
     log_axis,
-    note,
 )
-from course_lib.figures.degrees import HATCH, bars, same_length
+from course_lib.figures.columns import same_length
+from course_lib.figures.degrees import HATCH, bars
 from course_lib.figures.marks import points
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
 ROW = 61
@@ -73,15 +74,11 @@ def gates(
     ends["marker"]["color"] = [color("model") if ok else color("attention") for ok in met]
     ends["marker"]["symbol"] = ["circle" if ok else "x" for ok in met]
     labels = [
-        note(
+        row_label(
             f"{name}<br>{text}  <b>{_(state)}</b>",
+            i,
             role="" if ok else "attention",
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=float(i),
-            yref="y",
-            yshift=27,
+            up=27,
             align="left",
         )
         for i, (name, text, state, ok) in enumerate(zip(names, said, states, met, strict=True))
@@ -132,15 +129,11 @@ def shelf(
         "fgcolor": theme().ground,
     }
     labels = [
-        note(
+        row_label(
             f"{name} ({year})<br><b>{say_number(float(c), 3)} USD</b>  " + (why or _("every gate is met")),
+            i,
             role="" if why else "model",
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=float(i),
-            yref="y",
-            yshift=27,
+            up=27,
             align="left",
         )
         for i, (name, year, c, why) in enumerate(zip(names, years, cost, stopped, strict=True))

@@ -238,13 +238,13 @@ def row_bars(lengths, *, base, colours: Sequence[str], texts: Sequence[str], row
     }
 
 
-def row_label(text: str, row: int) -> dict:
-    """Return the name over the bar of a row.
+def row_label(text: str, row: int, *, up: int = 20, **more) -> dict:
+    """Return the name over the bar of a row, `up` pixels above its middle.
 
     >>> row_label("NVLink", 2)["y"]
     2
     """
-    return note(text, x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=20)
+    return note(text, x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=up, **more)
 
 
 def row_value(text: str, x: float, row: int, colour: str) -> dict:

@@ -20,7 +20,7 @@ from course_lib.figures.base import (
     points,
     say_tick_time,
 )
-from course_lib.figures.degrees import same_length
+from course_lib.figures.columns import same_length
 from course_lib.figures.theme import color, faded
 
 

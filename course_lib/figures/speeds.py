@@ -78,7 +78,12 @@ def speeds(
         or _("At {at} tokens a second for a reader the {name} makes {gap} × as many on each GPU").format(
             at=say_number(at, 3), name=names[0], gap=say_number(gap, 2)
         ),
-        subtitle=subtitle or _("left: many requests at a time; right: few, and quick; both scales logarithmic"),
+        subtitle=subtitle
+        or (
+            _("marks: measured; left: many requests at a time; right: few, and quick; both scales logarithmic")
+            if measured
+            else _("left: many requests at a time; right: few, and quick; both scales logarithmic")
+        ),
         xaxis=xaxis,
         yaxis=yaxis,
         annotations=labels,

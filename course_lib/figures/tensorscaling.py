@@ -21,7 +21,9 @@ from course_lib.figures.base import (
     points,
     wrapped,
 )
-from course_lib.figures.degrees import HATCH, ROW_PX, bars, same_length
+from course_lib.figures.columns import same_length
+from course_lib.figures.degrees import HATCH, ROW_PX, bars
+from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, SYMBOL, color, faded, theme
 
 
@@ -56,14 +58,9 @@ def bars_over_links(
     ]
     data[1]["marker"]["pattern"] = HATCH | {"fgcolor": theme().ground}
     labels = [
-        note(
+        row_label(
             _("{name}: <b>{gain} ×</b>").format(name=n, gain=g),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=float(i),
-            yref="y",
-            yshift=20,
+            i,
             role=r,
         )
         for i, (n, g, r) in enumerate(zip(names, gains, roles))

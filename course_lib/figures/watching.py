@@ -9,7 +9,7 @@ from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_share
 from course_lib.figures.base import base_figure, describe, line, linear_axis, log_axis, note, points, share_axis
-from course_lib.figures.degrees import same_length
+from course_lib.figures.columns import same_length
 from course_lib.figures.theme import color, faded, theme
 
 

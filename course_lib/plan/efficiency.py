@@ -15,6 +15,7 @@ import numpy as np
 from course_lib.base import hardware, tables
 from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
+from course_lib.timing.constants import Constant
 
 PATH = Path(__file__).parent / "data" / "step_constants.csv"
 COLUMNS = ("shipped", "training")
@@ -22,16 +23,6 @@ COLUMNS = ("shipped", "training")
 PRECISIONS = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "fp4": 0.5}
 Constants = Mapping[str, float]
 TILE = 128  # rows or columns that a block of processors computes at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """One constant of the step: where the fit starts, how far it may move (a factor e^spread), and what it means."""
-
-    name: str
-    start: float
-    spread: float
-    meaning: str
 
 
 def _bests() -> tuple[Constant, ...]:

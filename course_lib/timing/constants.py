@@ -14,7 +14,7 @@ COLUMNS = ("shipped", "training")
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """One constant of the laws: where the fit starts, and how far (as a factor e^spread) it may move for one system."""
+    """One fitted constant: where the fit starts, how far (as a factor e^spread) it may move for one system, what it means."""
 
     name: str
     start: float
