@@ -1,6 +1,7 @@
 """The live site: what a learner imports is there in a browser; the kernel starts, the course installs, a slider moves a figure."""
 
 import functools
+import hashlib
 import http.server
 import json
 import os
@@ -81,11 +82,14 @@ def test_a_folder_with_something_else_in_it_is_not_overwritten(live, tmp_path, c
     assert (tmp_path / "letter.txt").exists()
 
 
-def test_a_wrong_file_for_numpy_is_refused(live, tmp_path):
+def test_numpys_wheel_is_taken_from_a_folder_and_a_wrong_one_refused(live, tmp_path):
     entry = {"file_name": "numpy.whl", "sha256": "0" * 64}
     with pytest.raises(live.CourseError, match=r"holds no numpy\.whl"):
         live.prebuilt(entry, tmp_path, tmp_path, fetch=False)
-    (tmp_path / "numpy.whl").write_bytes(b"another")
+    (tmp_path / "numpy.whl").write_bytes(b"the wheel")
+    right = entry | {"sha256": hashlib.sha256(b"the wheel").hexdigest()}
+    assert live.prebuilt(right, tmp_path / "kept", tmp_path, fetch=False) == tmp_path / "numpy.whl"
+    assert live.prebuilt(right, tmp_path / "kept", None, fetch=False) is None
     with pytest.raises(live.CourseError, match="checksum differs"):
         live.prebuilt(entry, tmp_path / "kept", tmp_path, fetch=False)
 
