@@ -29,6 +29,8 @@ PANEL_PX, GAP_PX, TOP_PX = 230, 46, 24
 RIGHT_PX = 124  # room for the names at the line ends
 LEAST_BAND_PX = 62  # of a band that gets its winner's name; measured on a plot of PLOT_PX
 PLOT_PX = 560
+PHONE_PANEL_PX = 105
+PHONE_PLOT_PX = (215, 270)  # on a page of 360 px
 
 
 def contest_figure(
@@ -174,7 +176,8 @@ def _bands(found: Contest, xaxis: dict, role: str) -> tuple[list[dict], list[dic
     """Return a band per run of one winner through both panels, and the winners' names over them where there is room."""
     low, high = xaxis["range"]
     bands, names = [], []
-    for i, (a, b, name) in enumerate(found.runs):
+    end, level = np.inf, 0
+    for i, (a, b, name) in reversed(list(enumerate(found.runs))):
         bands.append(
             {
                 "type": "rect",
@@ -193,6 +196,10 @@ def _bands(found: Contest, xaxis: dict, role: str) -> tuple[list[dict], list[dic
         if wide >= LEAST_BAND_PX:
             text = wrapped(_(name), max(int(wide / 8), 6))
             middle = (at(xaxis, a) + at(xaxis, b)) / 2
+            half = 4.2 * max(map(len, text.split("<br>")))
+            place = (middle - low) / (high - low) * PHONE_PANEL_PX
+            level = 0 if place + half < end else level + 1  # on a narrow page they would stand on one another
+            end = min(end, place - half) if level else place - half
             names.append(
                 note(
                     f"<b>{text}</b>",
@@ -203,11 +210,36 @@ def _bands(found: Contest, xaxis: dict, role: str) -> tuple[list[dict], list[dic
                     y=1,
                     yref="paper",
                     yanchor="bottom",
-                    yshift=2,
+                    yshift=2 - 18 * level,
                     font={"size": 12, "color": ink(role)},
                 )
             )
     return bands, names
+
+
+def _beside(names: Sequence[str], across, up) -> list[dict]:
+    """Return where names stand by their points (shares of a plot): at the right, else over, under or at the left, on nothing else."""
+    wide, high = PHONE_PLOT_PX
+    dots = [(x * wide - 7, x * wide + 7, y * high - 7, y * high + 7) for x, y in zip(across, up)]
+    taken, places = list(dots), []
+    for name, x, y in zip(names, np.asarray(across) * wide, np.asarray(up) * high):
+        length = 7.7 * len(name)
+        tries = [("left", 10, 0), ("left", -7, 17), ("left", -7, -17), ("right", -10, 0)]
+        for anchor, dx, dy in tries:
+            left = x + dx - (length if anchor == "right" else 0)
+            box = (left, left + length, y + dy - 8, y + dy + 8)
+            if left > -4 and left + length < wide + 14 and not any(_touch(box, other) for other in taken):
+                break
+        else:
+            anchor, dx, dy = tries[0]
+            box = (x + dx, x + dx + length, y - 8, y + 8)
+        taken.append(box)
+        places.append({"xanchor": anchor, "xshift": dx, "yshift": dy})
+    return places
+
+
+def _touch(a: Sequence[float], b: Sequence[float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
 def steps_and_bytes(
@@ -241,12 +273,11 @@ def steps_and_bytes(
     }
     top = float(y.max()) * 1.15
     yaxis = linear_axis(_("bytes through a GPU's link ÷ message"), -0.09 * top, top)
-    beside, under = {"xanchor": "left", "xshift": 10}, {"xanchor": "center", "yshift": -17}
     labels = [
-        note(name, role="nvlink", x=at(xaxis, float(a)), xref="x", y=float(b), yref="y", **under)
-        if c
-        else note(name, x=at(xaxis, float(a)), xref="x", y=float(b), yref="y", **beside)
-        for name, a, b, c in zip(names, x, y, chosen)
+        note(name, role="nvlink" if c else "", x=at(xaxis, float(a)), xref="x", y=float(b), yref="y", **place)
+        for name, a, b, c, place in zip(
+            names, x, y, chosen, _beside(names, np.log10(x / low) / np.log10(high / low), y / top)
+        )
     ]
     k = int(np.flatnonzero(chosen)[0]) if chosen.any() else 1
     said = {"n": n_ranks, "a": names[0], "s": say_number(float(x[0])), "f": say_number(float(y[0]))}

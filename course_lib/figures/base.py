@@ -45,6 +45,7 @@ from course_lib.figures.theme import CONFIG, FONT, HEIGHT, MARGIN, theme
 __all__ = [
     "CONFIG",
     "OUTSIDE",
+    "PHONE_CHARS",
     "add_end_label",
     "at",
     "base_figure",
@@ -71,6 +72,7 @@ __all__ = [
 
 TITLE_PX, SUBTITLE_PX = 17, 13
 _TITLE_CHARS, _SUBTITLE_CHARS = 62, 88
+PHONE_CHARS = 40  # of a line of 13 px that starts at the left edge of a page of 360 px
 
 
 def wrapped(text: str, characters: int = _TITLE_CHARS) -> str:

@@ -19,6 +19,7 @@ from course_lib.figures.base import (
     points,
     rate_axis,
     time_axis,
+    wrapped,
 )
 from course_lib.figures.theme import theme
 
@@ -52,7 +53,9 @@ def break_even(
         raise CourseError(_("A step for each bandwidth is expected, dense and packed, and three losses."))
     reached = np.array([finite(_("loss"), value, above=0) for _n, value in losses])
     low, high = min(dense.min(), packed.min()), max(dense.max(), packed.max())
-    xaxis = rate_axis(float(rates[0]), float(rates[-1]), _("bandwidth of each GPU's card, one direction (bytes/s)")) | {
+    xaxis = rate_axis(
+        float(rates[0]), float(rates[-1]), wrapped(_("bandwidth of each GPU's card, one direction (bytes/s)"), 32)
+    ) | {
         "anchor": "y",
         "domain": [0, 1],
     }
@@ -91,8 +94,8 @@ def break_even(
             xref="x2",
             y=i,
             yref="y2",
-            xanchor="left" if v < 0.4 else "right",
-            xshift=9 if v < 0.4 else -9,
+            xanchor="left" if v < 0.2 else "right",
+            xshift=9 if v < 0.2 else -9,
         )
         for i, ((n, _v), v) in enumerate(zip(losses, reached))
     ]
@@ -125,9 +128,9 @@ def break_even(
                 xref="x",
                 xanchor="right" if right else "left",
                 xshift=-5 if right else 5,
-                y=1,
+                y=0,
                 yref="y domain",
-                yanchor="top",
+                yanchor="bottom",
             )
         )
     return base_figure(

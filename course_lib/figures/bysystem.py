@@ -73,7 +73,7 @@ def residuals_by_system(found: Sequence[Residuals], *, title: str = "", subtitle
     xaxis = linear_axis(_("predicted ÷ measured time"), low, high) | {
         "type": "log",
         "tickvals": marks,
-        "ticktext": ["1/3", "1/2", "−20 %", _("right"), "+25 %", "2 ×", "3 ×"],
+        "ticktext": ["1/3", "1/2", "", _("right"), "", "2 ×", "3 ×"],
     }
     labels = [
         note(

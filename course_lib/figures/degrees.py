@@ -18,7 +18,7 @@ from course_lib.figures.base import (
     note,
 )
 from course_lib.figures.columns import same_length
-from course_lib.figures.theme import color, faded, theme
+from course_lib.figures.theme import color, faded, ink, theme
 
 BAR = 0.62
 ROW_PX, BAR_PX = 58, 17
@@ -88,6 +88,7 @@ def time_and_memory(
     faster = [say_number(float(total[0] / t), 2) + " ×" if t else "" for t in total]
     labels = [
         note(f"<b>{f}</b>" if i == here else f, x=float(i), y=float(t) / unit, xref="x", yref="y", yshift=11)
+        | {"font": {"size": 11 if len(x) > 5 else 13, "color": ink()}}
         for i, (f, t) in enumerate(zip(faster, total))
     ]
     labels += [

@@ -10,6 +10,7 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate
 from course_lib.figures.base import (
     OUTSIDE,
+    PHONE_CHARS,
     base_figure,
     blank_axis,
     describe,
@@ -134,7 +135,7 @@ def pairs(names: Sequence[str], values_GBps: Sequence, *, title: str) -> go.Figu
         height=height,
         margin={"l": 24},
         annotations=[
-            note(wrapped(name, 60), x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=22)
+            note(wrapped(name, PHONE_CHARS), x=0, xref="paper", xanchor="left", y=row, yref="y", yshift=22)
             for row, name in enumerate(names)
         ],
         meta=describe(title, [_("table"), _("least"), _("median"), _("most")], rows),
@@ -147,7 +148,7 @@ def words(title: str, lines: Sequence[str]) -> go.Figure:
     >>> words("Cannot tell", ["An empty file."]).layout.annotations[0].text
     'An empty file.'
     """
-    text = "<br>".join(wrapped(part, 78) for part in lines)
+    text = "<br>".join(wrapped(part, PHONE_CHARS) for part in lines)
     return base_figure(
         [line([], []) for _i in range(N_TRACES)],
         title=title,
@@ -155,6 +156,7 @@ def words(title: str, lines: Sequence[str]) -> go.Figure:
         xaxis=blank_axis(0, 1),
         yaxis=blank_axis(0, 1),
         height=160 + 20 * text.count("<br>"),
+        margin={"l": 14},
         annotations=[note(text, x=0, xref="paper", xanchor="left", align="left", y=0.6, yref="y")] if text else [],
         meta=describe(" ".join([title, *lines]), [_("what")], [(part,) for part in lines]),
     )

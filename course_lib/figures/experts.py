@@ -95,12 +95,14 @@ def layer_over_degrees(
             role=role,
             x=float(np.log10(edge["x0"])),
             xref="x",
-            xanchor="left",
-            xshift=4,
+            xanchor="left" if role == "network" else "right",
+            xshift=4 if role == "network" else -4,
             y=1,
             yref="paper",
             yanchor="top",
-            yshift=0 if role == "network" else -19,  # one under the other on a narrow screen
+            yshift=0
+            if role == "network"
+            else -19,  # on a narrow screen: one under the other, off the ends of the lines
         )
         for edge, text, role in zip(
             edges,

@@ -118,7 +118,7 @@ def goodput_over_loss(
         data,
         title=title or head,
         subtitle=subtitle or _("lines: closed form; circles: packets played one by one"),
-        xaxis=log_axis(_("packets lost"), float(p.min()), float(p.max()) * 1.25, _one_in),
+        xaxis=log_axis(_("packets lost"), float(p.min()), float(p.max()) * 1.25, _one_in, 3),  # pages can be narrow
         yaxis=yaxis,
         annotations=end_labels(labels, yaxis, outside=True),
         margin={"r": OUTSIDE + 16},

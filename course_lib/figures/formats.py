@@ -14,6 +14,7 @@ from course_lib.figures.base import (
     limit_line,
     linear_axis,
     note,
+    wrapped,
 )
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
@@ -197,8 +198,9 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
     shapes = [limit_line(x=float(np.log10(m))) for m in marks]
     notes = [
         note(
-            _("{name}: zero to the left").format(name=n),
+            wrapped(_("{name}: zero to the left").format(name=n), 14),
             role="limit",
+            align="left",
             x=float(np.log10(m)),
             xref="x",
             xanchor="left",
@@ -206,7 +208,7 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
             y=1,
             yref="paper",
             yanchor="top",
-            yshift=-18 * i,
+            yshift=-36 * i,
         )
         for i, (m, n) in enumerate(zip(marks, names))
     ]

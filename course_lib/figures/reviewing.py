@@ -9,6 +9,7 @@ from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number
 from course_lib.figures.base import (
+    PHONE_CHARS,
     base_figure,
     count_axis,
     describe,
@@ -17,6 +18,7 @@ from course_lib.figures.base import (
     line,
     linear_axis,
     log_axis,
+    wrapped,
 )
 from course_lib.figures.columns import same_length
 from course_lib.figures.degrees import HATCH, bars
@@ -24,12 +26,37 @@ from course_lib.figures.marks import points
 from course_lib.figures.rows import row_label
 from course_lib.figures.theme import MARGIN, color, faded, theme
 
-ROW = 61
+ROW = 61  # a bar and two lines over it
+LINE = 17
+BAR = 17
 LEFT, RIGHT = 0.2, 5.0  # of a target: what lies further out ends there
 
 
-def _rows_axis(n: int) -> dict:
-    return {"visible": False, "range": [n - 0.5, -0.95], "fixedrange": True, "title": {"text": ""}}
+def _rows(trace: dict, over: Sequence[Sequence[str]], inks: Sequence[str]) -> dict:
+    """Return axis, height, margin and labels of rows with these lines over the bars of `trace`, whose height is set."""
+    texts = ["<br>".join(lines) for lines in over]
+    more = LINE * max(text.count("<br>") - 1 for text in texts)
+    row, n = ROW + more, len(texts)
+    labels = [
+        row_label(text, i, role=role, up=10, yanchor="bottom", align="left")
+        for i, (text, role) in enumerate(zip(texts, inks, strict=True))
+    ]
+    trace["width"] = BAR / row
+    above = (0.95 * ROW + more) / row
+    return {
+        "yaxis": {"visible": False, "range": [n - 0.5, -above], "fixedrange": True, "title": {"text": ""}},
+        "height": round(MARGIN["b"] + 84 + row * (n - 0.5 + above)),
+        "margin": {"l": 14},
+        "annotations": labels,
+    }
+
+
+def _lines(first: str, second: str, third: str, bold: int) -> list[str]:
+    """Return two lines, or more where the second and the third do not fit on one; one of them is bold."""
+    second, third = (wrapped(text, PHONE_CHARS) for text in (second, third))
+    apart = len(second) + len(third) + 2 > PHONE_CHARS
+    parts = [f"<b>{text}</b>" if i == bold else text for i, text in enumerate((second, third))]
+    return [wrapped(first, PHONE_CHARS), *(parts if apart else ["  ".join(parts)])]
 
 
 def gates(
@@ -73,16 +100,7 @@ def gates(
     ends = points(end, y, role="attention", symbol="circle", size=9, hover="%{text}", text=texts)
     ends["marker"]["color"] = [color("model") if ok else color("attention") for ok in met]
     ends["marker"]["symbol"] = ["circle" if ok else "x" for ok in met]
-    labels = [
-        row_label(
-            f"{name}<br>{text}  <b>{_(state)}</b>",
-            i,
-            role="" if ok else "attention",
-            up=27,
-            align="left",
-        )
-        for i, (name, text, state, ok) in enumerate(zip(names, said, states, met, strict=True))
-    ]
+    over = [_lines(name, text, _(state), bold=1) for name, text, state in zip(names, said, states, strict=True)]
     return base_figure(
         [trace, ends],
         title=title,
@@ -90,12 +108,9 @@ def gates(
         or _("bars to the left of the dashed line keep the target, to the right of it miss; hatched: the gate stops"),
         xaxis=log_axis(_("times the target (left is better)"), LEFT, RIGHT, say_number)
         | {"tickvals": [0.2, 0.5, 1, 2, 5], "ticktext": ["0.2", "0.5", "1", "2", "5"]},
-        yaxis=_rows_axis(n),
-        height=round(MARGIN["b"] + 84 + ROW * (n + 0.4)),
-        margin={"l": 14},
+        **_rows(trace, over, ["" if ok else "attention" for ok in met]),
         barmode="overlay",
         shapes=[limit_line(x=1)],
-        annotations=labels,
         meta=describe(
             _("A design against its gates. {list}.").format(list="; ".join(texts)),
             [_("gate"), _("value and target"), _("state")],
@@ -128,26 +143,17 @@ def shelf(
         "fillmode": "overlay",
         "fgcolor": theme().ground,
     }
-    labels = [
-        row_label(
-            f"{name} ({year})<br><b>{say_number(float(c), 3)} USD</b>  " + (why or _("every gate is met")),
-            i,
-            role="" if why else "model",
-            up=27,
-            align="left",
-        )
-        for i, (name, year, c, why) in enumerate(zip(names, years, cost, stopped, strict=True))
+    over = [
+        _lines(f"{name} ({year})", f"{say_number(float(c), 3)} USD", why or _("every gate is met"), bold=0)
+        for name, year, c, why in zip(names, years, cost, stopped, strict=True)
     ]
     return base_figure(
         [trace],
         title=title,
         subtitle=_("cost of a million tokens with the best design found for each part; hatched: gates stop it"),
         xaxis=linear_axis(_("USD a million tokens (left is better)"), 0, float(cost.max()) * 1.05),
-        yaxis=_rows_axis(n),
-        height=round(MARGIN["b"] + 84 + ROW * (n + 0.4)),
-        margin={"l": 14},
+        **_rows(trace, over, ["" if why else "model" for why in stopped]),
         barmode="overlay",
-        annotations=labels,
         meta=describe(
             _("Parts by cost. {list}.").format(list="; ".join(texts)),
             [_("part"), _("year"), _("USD a million tokens"), _("stopped by")],

@@ -8,12 +8,23 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite
 from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_rate
-from course_lib.figures.base import base_figure, describe, line, linear_axis, note, points, rate_axis
+from course_lib.figures.base import (
+    PHONE_CHARS,
+    base_figure,
+    describe,
+    line,
+    linear_axis,
+    note,
+    points,
+    rate_axis,
+    wrapped,
+)
 from course_lib.figures.theme import MARGIN, SYMBOL, color, faded, ink, theme
 
 ROW_PX = 46  # one line over a bar
 BAR_PX = 17
 TALL_PX = 62  # two lines over a bar
+LINE_PX = 17
 
 
 def ladder(names: Sequence[str], rate_Bps, roles: Sequence[str], *, title: str = "", subtitle: str = "") -> go.Figure:
@@ -168,7 +179,8 @@ def residuals(
         )
         for b, c, d in zip(measured, model, off)
     ]
-    labels = [_two_lines(name, text, i, "measured") for i, (name, text) in enumerate(zip(names, shown))]
+    over = [wrapped(name, PHONE_CHARS) for name in names]
+    labels = [_two_lines(name, text, i, "measured") for i, (name, text) in enumerate(zip(over, shown))]
     zero = {
         "type": "line",
         "x0": 0,
@@ -187,7 +199,7 @@ def residuals(
         ),
         subtitle=subtitle or _("upright line: the model; crosses: measured"),
         xaxis=linear_axis(_("measured against the model (%)"), -span, span),
-        **rows_layout(n, TALL_PX),
+        **rows_layout(n, TALL_PX + LINE_PX * max(name.count("<br>") for name in over)),
         annotations=labels,
         shapes=[zero],
         meta=describe(

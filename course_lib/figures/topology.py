@@ -83,7 +83,8 @@ def topology_loads(
         level = abs(worst.ends[0][1] - worst.ends[1][1]) < 1
         beside = 0 if not level else 26 if worst.a.wide else -17
         text = f"<b>{say_rate(worst.flow_Bps)}</b>"
-        labels.append(note(text, color=ink("network"), x=x, y=y, xref="x", yref="y", yshift=beside))
+        edge = "left" if x < 0.12 * WIDTH else "right" if x > 0.88 * WIDTH else "center"  # all of it on a narrow page
+        labels.append(note(text, color=ink("network"), x=x, y=y, xref="x", yref="y", xanchor=edge, yshift=beside))
     said = _title(topology, flow, lines, worst)
     moving = sorted((line for line in lines if line.flow_Bps), key=lambda line: -line.full)
     return base_figure(
