@@ -214,7 +214,7 @@ def _bands(found: Contest, xaxis: dict, role: str) -> tuple[list[dict], list[dic
                     font={"size": 12, "color": ink(role)},
                 )
             )
-    return bands, names
+    return bands[::-1], names[::-1]
 
 
 def _beside(names: Sequence[str], across, up) -> list[dict]:
