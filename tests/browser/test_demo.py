@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from .lab import drive_every_control, visible_explorers
+from . import access
+from .lab import commit_guess, drive_every_control, visible_explorers
 
 pytestmark = pytest.mark.browser
 
@@ -29,6 +30,61 @@ def test_every_control_of_every_kind_is_driven(watch, lab):
     page = opened(watch, lab, "every", ["import demo", "demo.every_control()", "demo.guessed()"], height=1600)
     assert len(visible_explorers(page)) == 2
     assert drive_every_control(page) == []
+    clean(page)
+
+
+def test_axe_finds_no_serious_fault_and_the_keyboard_reaches_everything(watch, lab):
+    cells = ["import demo", "demo.every_control()", "demo.guessed()"]
+    page = opened(watch, lab, "access", cells, height=1600)
+    first, second = visible_explorers(page)
+    for button in (*first.locator(".ic-foot button").all()[:2], second.locator(".ic-foot button").first):
+        button.click()  # with tables and description open
+    commit_guess(page, second)
+    assert access.faults(page.page, ".jp-OutputArea") == []
+
+    page.page.locator(".jp-Cell .cm-content").nth(1).click()
+    page.page.keyboard.press("Escape")
+    met = access.tab_through(page.page)
+    assert {at["control"] for at in met} >= {f"ic-control-{name}" for name in page_controls(page)}
+    assert sum(at["name"] in ("table", "description", "light / dark", "reset") for at in met) == 8
+    assert all(at["name"] for at in met if at["control"] != "ic-control-typed_B"), met
+    assert {at["ring"] for at in met} == {"rgb(0, 0, 0)"}
+
+    to_dark = "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+    page.page.evaluate(to_dark)
+    page.page.wait_for_selector("body[data-jp-theme-light=false]")
+    assert access.faults(page.page, ".jp-OutputArea") == []
+    first.locator(".noUi-handle").first.focus()
+    page.page.keyboard.press("ArrowRight")
+    assert page.page.evaluate(access.FOCUSED)["ring"] == "rgb(255, 255, 255)"
+    clean(page)
+
+
+def page_controls(page):
+    every = page.page.locator(".ic-controls > *").evaluate_all("all => all.map(e => e.className)")
+    return {name for classes in every for name in re.findall(r"ic-control-(\w+)", classes)}
+
+
+def test_keys_move_every_control_and_leave_the_notebook_where_it_was(watch, lab):
+    page = opened(watch, lab, "keys", ["import demo", "demo.every_control()", "1"], height=1600)
+    explorer = visible_explorers(page)[0]
+    wanted = [
+        (".ic-control-n .noUi-handle", ("ArrowRight", "ArrowDown", "PageUp", "Home", "End")),
+        (".ic-control-kind select", ("ArrowDown", "ArrowUp")),
+        (".ic-control-both input", ("Space",)),
+        (".ic-control-step .noUi-handle", ("ArrowRight",)),
+        (".ic-control-step button >> nth=1", ("Enter", "Space")),
+        (".ic-control-step button >> nth=2", ("Enter",)),
+    ]
+    for where, keys in wanted:
+        for key in keys:
+            explorer.locator(where).focus()
+            shown = page.picture(explorer)
+            page.page.keyboard.press(key)
+            assert page.settle(explorer, shown) != shown, (where, key)
+    assert explorer.locator(".ic-control-n .noUi-handle").get_attribute("aria-valuetext") == "1,024"
+    active = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+    assert page.page.evaluate(active) == 1  # the explorer's: no key of a control has led away from it
     clean(page)
 
 

@@ -1,7 +1,8 @@
-"""Every lesson in a browser: runs offline, and every control of every explorer moves its picture without an error."""
+"""Every lesson in a browser: offline, every control moves its picture, axe-core finds nothing serious, and labels fit a phone."""
 
 import pytest
 
+from . import access
 from .lab import ROOT, drive_every_control
 
 pytestmark = pytest.mark.browser
@@ -9,9 +10,13 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
-def test_every_control_of_a_lesson_moves_its_picture(watch, path):
+def test_a_lesson_works_for_every_reader(browser, watch, path):
     page = watch(f"notebooks/{path.name}", height=1400)
     assert page.outputs_with_errors() == []
     assert drive_every_control(page) == []
+    assert access.faults(page.page, ".ic-explorer", ".jp-RenderedPlotly") == []
+    drawn = access.figures(page.page)
+    assert drawn
+    assert access.touching(browser, drawn) == []
     assert page.blocked == []
     assert page.errors == []
