@@ -176,7 +176,9 @@ def executed(path: Path, ground: str, runs: Path) -> Any:
         return nbformat.read(kept, as_version=4)
     notebook = nbformat.read(path, as_version=4)
     draws = ground == GROUNDS[0]  # the first run draws the explorers on both grounds
-    listen = f"import sys; sys.path.insert(0, {str(HERE)!r}); import moving; moving.listen({number(path)!r}, draw={draws})"
+    listen = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); import moving; moving.listen({number(path)!r}, draw={draws})"
+    )
     notebook.cells.insert(0, nbformat.v4.new_code_cell(listen))
     with tempfile.TemporaryDirectory() as notes:  # no prediction of this computer's learner gets onto a page
         env = os.environ | {"INTERCONNECT_HOME": notes, "INTERCONNECT_THEME": ground, "INTERCONNECT_LANG": "en"}

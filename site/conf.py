@@ -10,7 +10,11 @@ html_theme_options = {"use_download_button": False, "show_navbar_depth": 1, "sho
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system has it
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = [("plotly.min.js", {"priority": 100, "defer": "defer"}), ("figures.js", {"defer": "defer"}), ("explorers.js", {"defer": "defer"})]
+html_js_files = [
+    ("plotly.min.js", {"priority": 100, "defer": "defer"}),
+    ("figures.js", {"defer": "defer"}),
+    ("explorers.js", {"defer": "defer"}),
+]
 html_copy_source = False
 html_show_sourcelink = False
 # The notebooks come here executed (site/build.py), so that their figures can be drawn on both grounds.

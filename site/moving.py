@@ -4,7 +4,9 @@
 where it asks for a number, the question (`ASKED`). `panel.py` writes both onto the page, `static/explorers.js` moves them there.
 """
 
+import contextlib
 import copy
+import io
 import itertools
 import json
 import math
@@ -103,8 +105,12 @@ def offer(name: str, control: Control, plan: int | Sequence[str] | None) -> Offe
     elif isinstance(control, Stepper) and isinstance(control.steps, int):
         kind, pairs = "step", [(str(i), i) for i in range(control.steps)]
     elif isinstance(control, Entry) and isinstance(plan, list):
-        kind, pairs = "select", [(text, text) for text in plan]  # whoever reads it parses it, as in the notebook
         start = control.say(start)
+        texts = plan if start in plan else [start, *plan]
+        kind, pairs = (
+            "select",
+            [(text, text) for text in texts],
+        )  # parsed where the picture is drawn, as in the notebook
     else:
         kind, pairs = "fixed", [("", start)]
     values = [value for _text, value in pairs]
@@ -187,13 +193,15 @@ def state(explorer: Explorer, offers: Sequence[Offer], values: Sequence) -> tupl
     try:
         typed = {o.name for o in offers if isinstance(o.control, Entry) and o.kind != "fixed"}
         read = {o.name: o.control.parse(v) if o.name in typed else v for o, v in zip(offers, values)}
-        made = explorer.picture(read, GROUNDS)
+        with contextlib.redirect_stdout(io.StringIO()):
+            made = explorer.picture(read, GROUNDS)
     except Exception as error:
         return in_words(error)
-    return tuple(_shown(figure, made.equation, made.sentence) for figure in made.figures)
+    return tuple(shown(figure, made.equation, made.sentence) for figure in made.figures)
 
 
-def _shown(figure: Any, equation: tuple[str, str] | None, sentence: str) -> dict:
+def shown(figure: Any, equation: tuple[str, str] | None, sentence: str) -> dict:
+    """Return what a page shows of a figure with its equation and sentence, as plain data."""
     plain = spec(figure, titled=False)
     plain["layout"].pop("meta", None)
     alt, columns, rows = meta_of(figure)

@@ -16,9 +16,7 @@ def explorer(found: dict[str, Any], key: str) -> str:
     True
     """
     now = found["base"]
-    controls = "".join(
-        control(one, f"{key}-{one['name']}") for one in found["controls"] if one["kind"] != "fixed"
-    )
+    controls = "".join(control(one, f"{key}-{one['name']}") for one in found["controls"] if one["kind"] != "fixed")
     waits = " disabled" if found["guess"] else ""
     lines = page.equation(*now["equation"]) if now["equation"] else ""
     title, under = (html.escape(text, quote=False) for text in now["title"])
@@ -35,7 +33,7 @@ def explorer(found: dict[str, Any], key: str) -> str:
         f'<p class="site-said" role="status">{html.escape(now["sentence"], quote=False)}</p>'
         '<div class="site-message" role="alert"></div>'
         '<details class="site-words"><summary>The figure in words and numbers</summary>'
-        f'<p>{html.escape(now["alt"], quote=False)}</p>{table(now["columns"], now["rows"])}</details>'
+        f"<p>{html.escape(now['alt'], quote=False)}</p>{table(now['columns'], now['rows'])}</details>"
         f"{limits(found['controls'])}</section>"
         f'<script defer src="../_static/moves/{key}.js"></script>'
     )
@@ -92,7 +90,9 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
     if not columns:
         return ""
     head = "".join(f'<th scope="col">{html.escape(str(text), quote=False)}</th>' for text in columns)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(text, quote=False)}</td>" for text in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(text, quote=False)}</td>" for text in row) + "</tr>" for row in rows
+    )
     return f'<table class="ic-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
@@ -104,7 +104,11 @@ def limits(controls: list[dict[str, Any]]) -> str:
     >>> limits([{"kind": "select", "label": "box", "texts": ["a", "b"], "whole": True}])
     ''
     """
-    held = [f"{one['label']} ({one['texts'][0]})" if one["texts"][0] else one["label"] for one in controls if one["kind"] == "fixed"]
+    held = [
+        f"{one['label']} ({one['texts'][0]})" if one["texts"][0] else one["label"]
+        for one in controls
+        if one["kind"] == "fixed"
+    ]
     fewer = [one["label"] for one in controls if one["kind"] != "fixed" and not one["whole"]]
     said = [f"Held here: {', '.join(held)}."] if held else []
     said += [f"Fewer positions than in the notebook: {', '.join(fewer)}."] if fewer else []
