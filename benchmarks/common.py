@@ -27,6 +27,34 @@ def about() -> dict:
     }
 
 
+class Others:
+    """How much of the cores other processes use between making it and `.share()`; what our children used counts once they ended."""
+
+    def __init__(self):
+        self._begin = self._read()
+
+    @staticmethod
+    def _read() -> tuple[float, float, float]:
+        try:
+            ticks = [int(v) for v in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
+        except OSError:
+            return 0.0, 0.0, 0.0
+        busy_s = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        own_s = sum(os.times()[:4])
+        return busy_s, own_s, time.monotonic()
+
+    def share(self) -> float | None:
+        """Return the share of all cores that others used, None where the system does not tell."""
+        busy_s, own_s, wall_s = (now - then for now, then in zip(self._read(), self._begin, strict=True))
+        return max(0.0, busy_s - own_s) / (wall_s * (os.cpu_count() or 1)) if wall_s else None
+
+
+def peak_MB() -> float:
+    """Return the most memory that this process has held so far."""
+    unit_B = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit_B / 1e6
+
+
 def alone(call: Callable[[], object]) -> dict:
     """Run `call` in a forked child; return its plain `result`, its `wall_s`, `cpu_s` and the peak of its memory in MB.
 
@@ -40,7 +68,7 @@ def alone(call: Callable[[], object]) -> dict:
             cpu, wall = time.process_time(), time.perf_counter()
             result = call()
             told = {"result": result, "wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
-            told["peak_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+            told["peak_MB"] = peak_MB()
         except BaseException:
             told = {"error": traceback.format_exc()}
         with os.fdopen(into, "w", encoding="utf-8") as out:

@@ -1,12 +1,11 @@
 """Reading speed and memory of `machine.recognise.read` by kind of log, each file read in a process of its own."""
 
 import random
-import resource
 import tempfile
 import time
 from pathlib import Path
 
-from common import alone
+from common import alone, peak_MB
 
 SIDE = 8
 
@@ -151,11 +150,10 @@ def reading(path: Path) -> dict:
     from course_lib.machine.recognise import read
 
     read("warm\n")
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    before_MB, start = peak_MB(), time.process_time()
     found = read(path)
     taken = time.process_time() - start
-    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return {"cpu_s": taken, "more_MiB": more / 1024, "found": list(found.kinds)}
+    return {"cpu_s": taken, "more_MB": peak_MB() - before_MB, "found": list(found.kinds)}
 
 
 def measure(megabytes: float = 10) -> dict:

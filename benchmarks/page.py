@@ -53,10 +53,11 @@ def times(ratio: float) -> str:
 def when(part: dict) -> str:
     """Return the line under a section that says when and on what it was measured."""
     a = part["about"]
+    others = a.get("others")
+    used = "" if others is None else f", of which other processes used {say_share(others)}"
     return (
-        f"*Measured {a['date']} with Python {a['python']}, NumPy {a['numpy']}, {a['cores']} cores; load average "
-        f"{a['load']} at the start, "
-        f"{a['load_after']} at the end; {say_time(a['took_s'], 2)}.*"
+        f"*Measured {a['date']} with Python {a['python']}, NumPy {a['numpy']}, {a['cores']} cores{used}; load average of the last "
+        f"minute {a['load']} at the start, {a['load_after']} at the end; {say_time(a['took_s'], 2)}.*"
     )
 
 
@@ -85,8 +86,8 @@ def mlsysim_lines(r: dict) -> list[str]:
         ("import, processor", ours["import_cpu_s"] * 1e3, theirs["import_cpu_s"] * 1e3),
         ("one size, one call", ours["one_ms"], theirs["one_ms"]),
         (f"{sweep['sizes']:,} sizes", ours["sweep_ms"], theirs["sweep_ms"]),
-        ("one training step, alone", s["ours"]["one_ms"], s["mlsysim"]["one_ms"]),
-        ("one training step of many at once", s["ours"]["many_ms"], s["mlsysim"]["one_ms"]),
+        (f"a training step of {s['of']}", s["ours"]["one_ms"], s["mlsysim"]["one_ms"]),
+        ("the same, one of many at once", s["ours"]["many_ms"], s["mlsysim"]["one_ms"]),
     ]
     rows = [[what, ms(a), ms(b), times(b / a)] for what, a, b in pairs]
     rows.append(
@@ -382,13 +383,13 @@ def log_lines(r: dict) -> list[str]:
     rows = []
     for x in r["rows"]:
         speed = x["size_MB"] / x["cpu_s"]
-        rows.append([x["kind"], f"{speed:.1f}", f"{50 / speed:.1f}", f"{x['more_MiB']:.1f}"])
+        rows.append([x["kind"], f"{speed:.1f}", f"{50 / speed:.1f}", f"{x['more_MB']:.1f}"])
     return [
         "## Reading logs",
         "",
         f"`interconnect diagnose` on {r['megabytes']:g} MB of each kind, seconds of a processor.",
         "",
-        *table(["kind", "MB/s", "50 MB take, s", "MiB more"], rows),
+        *table(["kind", "MB/s", "50 MB take, s", "MB more"], rows),
     ]
 
 

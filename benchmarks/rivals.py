@@ -30,6 +30,7 @@ SHOWN_SIZES_B = tuple(2.0**k for k in (10, 15, 20, 25, 30, 33))
 SWEEP = {"system": "dgx-h100", "n": 8, "sizes": 10_000}
 EFFICIENCIES = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 PLANS = {"model": "gpt3-175b", "system": "dgx-h100", "gpus": 512, "batch": 1536, "seq": 2048}
+ONE = {"system": "dgx-a100", "gpus": 64, "tensor": 8, "pipeline": 8, "batch": 64}  # of gpt3-175b
 PLANS_EFFICIENCY = 0.5  # mlsysim's default
 IMPORT = "import time; w, c = time.perf_counter(), time.process_time(); import course_lib.timing.tuning, course_lib.plan.search; "
 IMPORT += "print(time.perf_counter() - w, time.process_time() - c)"
@@ -223,7 +224,11 @@ def steps(python: str) -> dict:
     parts = ("training", "judging", "shown", "blind")
     chosen = {name: [r for r in runs(name) if comparable(r)] for name in parts}
     every = [r for rows in chosen.values() for r in rows]
-    told = ask(python, "steps", {"plans": [described(r) for r in every], "efficiencies": EFFICIENCIES})
+    alone_one = (
+        _shape(model("gpt3-175b")) | ONE | {"n_micro": 64, "interleave": 1, "zero": 0, "seq": 2048, "recompute": "none"}
+    )
+    question = {"plans": [described(r) for r in every], "efficiencies": EFFICIENCIES, "one": alone_one}
+    told = ask(python, "steps", question)
     cuts = np.cumsum([0, *(len(rows) for rows in chosen.values())])
     measured = np.array([r.step_s for r in every])
 
@@ -236,8 +241,8 @@ def steps(python: str) -> dict:
     begin = process_time()
     ours = split(np.concatenate([Batch(rows).step_s(constants("training")) for rows in chosen.values()]))
     many_ms = (process_time() - begin) / len(every) * 1e3
-    gpt = {"gpus": 64, "tensor": 8, "pipeline": 8, "global_batch": 64}
-    one = alone(lambda: best_ms(lambda: step("gpt3-175b", "dgx-a100", **gpt), 20))
+    gpt = {k: ONE[k] for k in ("gpus", "tensor", "pipeline")} | {"global_batch": ONE["batch"]}
+    one = alone(lambda: best_ms(lambda: step("gpt3-175b", ONE["system"], **gpt), 20))
     rows = []
     for name in parts:
         mine, other = ours[name], theirs[best][name]
@@ -255,8 +260,9 @@ def steps(python: str) -> dict:
     return {
         "rows": rows,
         "efficiency": best,
+        "of": f"gpt3-175b on {ONE['gpus']} GPUs of {ONE['system']}",
         "ours": {"one_ms": one["result"], "many_ms": many_ms, "peak_MB": one["peak_MB"]},
-        "mlsysim": {"one_ms": told["answer"]["cpu_s_each"] * 1e3, "peak_MB": told["peak_MB"]},
+        "mlsysim": {"one_ms": told["answer"]["one_s"] * 1e3, "peak_MB": told["peak_MB"]},
     }
 
 

@@ -1,6 +1,7 @@
 """Everything measured and written: `python benchmarks/tables.py` makes results.json, README.md, the pictures and the README's lines.
 
 `--only NAME …` measures these parts again and keeps the others; `--from-results` measures nothing; `--no-pictures` needs no Chromium.
+On Linux or macOS: a measurement is a forked process.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common import ROOT, about
+from common import ROOT, Others, about
 from page import SECTIONS, page, quoted
 
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -94,9 +95,13 @@ def main() -> int:
         if name == "mlsysim":
             given.mlsysim = others(given.mlsysim)  # not part of the time
         print(f"{name} …", flush=True)
-        on, begin = about(), time.perf_counter()
+        on, begin, others_used = about(), time.perf_counter(), Others()
         found = measure(name, given.mlsysim)
-        on |= {"took_s": time.perf_counter() - begin, "load_after": round(os.getloadavg()[0], 1)}
+        on |= {
+            "took_s": time.perf_counter() - begin,
+            "load_after": round(os.getloadavg()[0], 1),
+            "others": others_used.share(),
+        }
         results[name] = {"about": on, "found": found}
         results = rounded(results)
         RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
