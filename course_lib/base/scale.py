@@ -1,6 +1,7 @@
 """Prefixes as numbers, a rate that knows its direction, and quantities said in short human text."""
 
 import math
+import re
 from dataclasses import dataclass
 
 from course_lib.base.errors import finite
@@ -150,3 +151,15 @@ def say_time(time_s: float, digits: int = 3) -> str:
     if not _exists(time_s):
         return NOTHING
     return "0 s" if time_s == 0 else _said(float(time_s), _SECONDS, "", digits)
+
+
+_UNIT_AFTER = re.compile(r"(?<=\d) (?=(?:%|×|[kKMGTPE]?i?[Bb](?:/s)?|[nµm]?s|min|h)(?!\w))")
+
+
+def kept_together(text: str) -> str:
+    """Return `text` with a no-break space between a number and its unit, for pages that wrap lines.
+
+    >>> kept_together("90 % of 450 GB/s, 8 GPUs").count("\\u00a0")
+    2
+    """
+    return _UNIT_AFTER.sub("\u00a0", text)

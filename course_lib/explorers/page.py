@@ -5,6 +5,7 @@ import json
 import re
 
 from course_lib.base.language import _
+from course_lib.base.scale import kept_together
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -145,11 +146,12 @@ def block(kind: str, text: str, *, live: bool = False) -> str:
     '<div class="ic-sentence">a &lt; b</div>'
     """
     aloud = ' role="status" aria-live="polite"' if live else ""
-    return f'<div class="ic-{kind}"{aloud}>{html.escape(text, quote=False)}</div>' if text else ""
+    return f'<div class="ic-{kind}"{aloud}>{html.escape(kept_together(text), quote=False)}</div>' if text else ""
 
 
 def head(title: str, subtitle: str) -> str:
     """Return the title of a figure and the line under it."""
+    title, subtitle = kept_together(title), kept_together(subtitle)
     under = f"<span>{html.escape(subtitle, quote=False)}</span>" if subtitle else ""
     return f'<div class="ic-head"><b>{html.escape(title, quote=False)}</b>{under}</div>'
 

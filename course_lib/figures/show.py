@@ -17,7 +17,7 @@ import plotly.io as pio
 from plotly.io.base_renderers import MimetypeRenderer
 
 from course_lib.base.language import _
-from course_lib.base.scale import say_number
+from course_lib.base.scale import kept_together, say_number
 from course_lib.figures.theme import CONFIG
 
 MIMETYPE = "application/vnd.plotly.v1+json"
@@ -162,7 +162,7 @@ def bundle(fig: go.Figure, *, titled: bool = True) -> dict:
 
 def heading_html(fig: go.Figure) -> str:
     """Return title and subtitle as the HTML that stands above a figure."""
-    title, subtitle = (html.escape(text) for text in title_of(fig))
+    title, subtitle = (html.escape(kept_together(text)) for text in title_of(fig))
     sub = f'<div style="font-size:13px;opacity:.8;margin-top:2px">{subtitle}</div>' if subtitle else ""
     return f'<div style="margin:10px 0 0 12px;line-height:1.35"><div style="font-size:17px">{title}</div>{sub}</div>'
 

@@ -34,7 +34,7 @@ def test_moving_a_widget_redraws_and_the_equation_follows():
     explorer._widgets["bandwidth_Bps"].value = 100e9
     assert json.dumps(shown(explorer)["data"]) != before
     assert "100 GB/s" in explorer._formula.value
-    assert "1 MB" in explorer._said.value
+    assert "1\u00a0MB" in explorer._said.value
     assert "1 MB" in explorer._head.value
 
 
