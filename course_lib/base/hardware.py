@@ -138,6 +138,16 @@ def value(item: str, field: str) -> float:
     return found
 
 
+def names_a_value(text: str) -> bool:
+    """Return whether a cell of another table names a value of this one, as `item.field`, in place of a number.
+
+    >>> names_a_value("nvlink4.line_Bps"), names_a_value("31.5")
+    (True, False)
+    """
+    item, dot, _field = text.partition(".")
+    return bool(dot) and not item.isdigit()
+
+
 def named(item: str, field: str) -> str:
     """Return the item that a value names, as the scale-up link of a GPU.
 

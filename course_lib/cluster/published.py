@@ -135,9 +135,9 @@ def from_table(text: str, kind: str, source: str, address: str) -> tuple[float, 
     >>> from_table("1.3", "assumed", "", "")
     (1.3, 'assumed', '', '')
     """
-    item, dot, field = text.partition(".")
-    if not dot or item.isdigit():
+    if not hardware.names_a_value(text):
         return float(text), kind, source, address
+    item, field = text.split(".")
     origin = hardware.source_of(item, field)
     return hardware.value(item, field), hardware.line(item, field).kind, str(origin), origin.address
 

@@ -16,6 +16,7 @@ from course_lib.base.language import _
 from course_lib.comm.meaning import bus_factor
 from course_lib.timing.closedform import bandwidth_bound_s, hierarchical_ring_s
 from course_lib.timing.sweeps import sweeps
+from course_lib.timing.system import load
 
 DATA = Path(__file__).parent / "data"
 PER_BOX = 8
@@ -125,8 +126,14 @@ def ratio_interval(printed: str, other: str) -> tuple[float, float]:
     return a_low / b_high, a_high / b_low if b_low else math.inf
 
 
+def _rates_Bps(up_Bps: float | None, card_Bps: float | None) -> tuple[float, float]:
+    boxes = load("dgx-b200")
+    up = boxes.scale_up.bandwidth_Bps if up_Bps is None else finite("up_Bps", up_Bps, above=0)
+    return up, boxes.scale_out.bandwidth_Bps if card_Bps is None else finite("card_Bps", card_Bps, above=0)
+
+
 def least_times_s(
-    boxes: int, message_B: float, *, per_box: int = PER_BOX, up_Bps: float = 900e9, card_Bps: float = 50e9
+    boxes: int, message_B: float, *, per_box: int = PER_BOX, up_Bps: float | None = None, card_Bps: float | None = None
 ) -> dict[str, float]:
     """Return the least seconds that four models of an all-reduce allow, all at line rate and without latency.
 
@@ -139,14 +146,14 @@ def least_times_s(
         boxes: at least 2.
         message_B: bytes on each GPU.
         per_box: GPUs of a box, each with its card.
-        up_Bps: one GPU's NVLink, one direction.
-        card_Bps: one card, one direction.
+        up_Bps: one GPU's NVLink, one direction; None: that of the measured boxes.
+        card_Bps: one card, one direction; None: the same.
 
     >>> {name: round(t * 1e3, 1) for name, t in least_times_s(4, 2**32).items()}
     {'one card': 166.4, 'ring over all cards': 20.8, 'levels one after the other': 24.5, 'levels at the same time': 16.1}
     """
     k, g = whole("boxes", boxes, at_least=2), whole("per_box", per_box, at_least=1)
-    up, card = finite("up_Bps", up_Bps, above=0), finite("card_Bps", card_Bps, above=0)
+    up, card = _rates_Bps(up_Bps, card_Bps)
     one = bandwidth_bound_s("all_reduce", message_B, k * g, card)
     serial = hierarchical_ring_s(message_B, k, g, (0.0, up), (0.0, card))
     overlapped = bandwidth_bound_s("all_reduce", finite("message_B", message_B, at_least=0) / g, k, card)
@@ -154,7 +161,7 @@ def least_times_s(
 
 
 def serial_with_sums_s(
-    boxes: int, message_B: float, *, per_box: int = PER_BOX, up_Bps: float = 900e9, card_Bps: float = 50e9
+    boxes: int, message_B: float, *, per_box: int = PER_BOX, up_Bps: float | None = None, card_Bps: float | None = None
 ) -> float:
     """Return the least seconds of levels one after the other where NVSwitch adds: inside, a GPU carries S(1 + 1/g) and not 2(g − 1)/g · S.
 
@@ -162,7 +169,7 @@ def serial_with_sums_s(
     21.5
     """
     between = least_times_s(boxes, message_B, per_box=per_box, up_Bps=up_Bps, card_Bps=card_Bps)[MODELS[3]]
-    return between + float(message_B) * (1 + 1 / per_box) / up_Bps
+    return between + float(message_B) * (1 + 1 / per_box) / _rates_Bps(up_Bps, card_Bps)[0]
 
 
 def excluded(least_s: Mapping[str, float], measured_s: float) -> list[str]:

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.base import tables
+from course_lib.base import hardware, tables
 from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
 from course_lib.timing.tomlfile import check_keys, line_of
@@ -73,20 +73,25 @@ class System:
         return self.gpus_per_host * self.hosts
 
 
+def _rate_Bps(cell: str) -> float:
+    """Bytes per second of a cell: `nvlink4.line_Bps`, a value of the hardware table, or GB/s where that has none."""
+    return hardware.value(*cell.split(".")) if hardware.names_a_value(cell) else float(cell) * 1e9
+
+
 @functools.cache
 def _table() -> tuple[dict[str, System], dict[str, str]]:
     systems, aliases = {}, {}
     for row in tables.rows(Path(__file__).parent / "data" / "systems.csv"):
         up = ScaleUp(
             row["up_kind"],
-            float(row["up_bandwidth_GBps"]) * 1e9,
+            _rate_Bps(row["up_bandwidth_GBps"]),
             float(row["up_latency_us"]) * 1e-6,
             row["up_in_network"] == "yes",
             row["up_family"],
         )
         out = ScaleOut(
             int(row["nics_per_host"]),
-            float(row["net_bandwidth_GBps"]) * 1e9,
+            _rate_Bps(row["net_bandwidth_GBps"]),
             float(row["net_latency_us"]) * 1e-6,
             1.0,
             row["net_in_network"] == "yes",

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from course_lib.base import hardware
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.base.scale import say_number
@@ -16,7 +17,8 @@ from course_lib.fabric.scaleup import simple_host
 from course_lib.fabric.sharing import loads, max_min_rates
 from course_lib.fabric.topology import Topology
 
-HOSTS, PER_HOST, CARD_Bps, NVLINK_Bps = 8, 4, 50e9, 450e9
+HOSTS, PER_HOST = 8, 4
+CARD_Bps, NVLINK_Bps = (hardware.link(name).line_Bps for name in ("ib-ndr", "nvlink4"))
 RATIOS = (1, 2, 4)
 SEEDS = range(1, 13)
 PATTERNS = (

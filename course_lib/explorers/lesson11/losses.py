@@ -13,6 +13,7 @@ from course_lib.links.packets import packet_overhead_B
 from course_lib.links.rdma import between_hosts_s
 from course_lib.links.recovery import PAYLOAD_B, RECOVERIES, goodput_share, packets_behind, simulated_share
 from course_lib.timing.acrossboxes import Run, runs
+from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
 
 
@@ -29,7 +30,7 @@ def one_and_four(again: bool = False) -> go.Figure:
         return np.asarray(predict("all_reduce", sizes, "dgx-b200", run.n_ranks).busbw_Bps)
 
     curves = [
-        Curve(_("one box"), model(one), "nvlink", limit=900e9),
+        Curve(_("one box"), model(one), "nvlink", limit=load("dgx-b200").scale_up.bandwidth_Bps),
         Curve(_("four boxes"), model(four), "network", limit=CARD_Bps),
     ]
     points = [Measured(_("one box"), sizes, one.busbw_Bps), Measured(_("four boxes"), sizes, four.busbw_Bps)]

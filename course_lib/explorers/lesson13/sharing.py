@@ -1,7 +1,10 @@
 """Lesson 13: two designs ranked by a benchmark and by a mix, and two tenants of one rack."""
 
+from course_lib.base import hardware
 from course_lib.base.language import _
 from course_lib.cluster import loadmix, tenants
+from course_lib.fabric.scaleout import cluster as joined
+from course_lib.fabric.scaleup import nvswitch_box
 from course_lib.figures import paying, watching
 
 DESIGNS = {_("B200, two cards"): ("dgx-b200", 2), _("H100, eight cards"): ("dgx-h100", 8)}
@@ -64,9 +67,8 @@ def slowed(choice: str = "adaptive") -> dict[str, dict[str, float]]:
     >>> slowed()["quiet"]["noisy"] > 2
     True
     """
-    from course_lib.fabric.scaleout import cluster as joined
-    from course_lib.fabric.scaleup import nvswitch_box
-
-    pod = joined(nvswitch_box("h100", 8, [18], 25e9), 8, oversubscription=4.0, radix=16, attach="leaf")
+    link = hardware.record("nvlink4")
+    box = nvswitch_box("h100", 8, [int(link["links"])], link["link_Bps"])
+    pod = joined(box, 8, oversubscription=4.0, radix=16, attach="leaf")
     flows = {"quiet": [(0, 16)], "noisy": [(k, 16 + k) for k in range(1, 5)]}
     return tenants.slowdowns(pod, flows, choice=choice)
