@@ -13,7 +13,7 @@ help:
 	@echo "make exercises  regenerate exercises/ from solutions/ with nbgrader"
 	@echo "make messages   bring the catalogues of other languages up to date (docs/translate.md)"
 	@echo "make slides     slides of all lessons, to be read without a network, in build/slides"
-	@echo "make site       all lessons and pages as a site in build/site, to be read without a kernel or a network (explorers as pictures)"
+	@echo "make site       all lessons and pages as a site in build/site, to be read without a kernel or a network"
 	@echo "make live       the same lessons with Python in the browser, in build/live (docs/live.md)"
 	@echo "make benchmarks time, memory and error beside mlsysim, nbgrader and interact: benchmarks/README.md and two pictures (about five minutes)"
 	@echo "make format     format code and notebooks"
