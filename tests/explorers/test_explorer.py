@@ -35,7 +35,7 @@ def test_moving_a_widget_redraws_and_the_equation_follows():
     assert json.dumps(shown(explorer)["data"]) != before
     assert "100 GB/s" in explorer._formula.value
     assert "1\u00a0MB" in explorer._said.value
-    assert "1 MB" in explorer._head.value
+    assert "1\u00a0MB" in explorer._head.value
 
 
 def test_every_control_changes_the_picture():
@@ -232,3 +232,20 @@ def test_a_model_that_raises_in_a_burst_does_not_stop_the_merger():
         merger.event()
     merger.event()
     assert len(calls) == 2
+
+
+def test_a_picture_is_what_the_widgets_would_show_and_leaves_them_alone():
+    explorer = demo.alpha_beta()
+    before = json.dumps(shown(explorer))
+    asked = {"latency_s": 1e-6, "bandwidth_Bps": 100e9}
+    made = explorer.picture(asked, ("light", "dark"))
+    assert json.dumps(shown(explorer)) == before
+    explorer.set(**asked)
+    light, dark = (figure.layout.paper_bgcolor for figure in made.figures)
+    assert light != dark
+    assert made.figures[0].layout.title.text == explorer.figure.layout.title.text
+    assert made.equation[1].split("=")[-1].strip() in explorer._formula.value
+    assert made.sentence in explorer._said.value
+    with pytest.raises(CourseError, match="The size is 0 B"):
+        typed = demo.every_control()
+        typed.picture(typed.values | {"typed_B": 0})
