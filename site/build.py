@@ -48,6 +48,7 @@ PAGES = [
     "add_a_figure",
     "add_a_question",
     "kinds_of_questions",
+    "follow_a_number",
     "translate",
 ]
 

@@ -1,5 +1,6 @@
 """Recipes of docs/ are true to the letter: a copy of the course follows them line by line, and their proofs pass."""
 
+import doctest
 import os
 import re
 import shutil
@@ -80,6 +81,12 @@ def test_a_recipe_is_true_to_the_letter(path, folder):
             out = run(folder, content)
             assert "no tests ran" not in out
     assert "passed" in out or kind != "sh" or "pytest" not in content
+
+
+def test_a_number_can_be_followed_as_its_page_says():
+    found = doctest.testfile(str(ROOT / "docs" / "follow_a_number.md"), module_relative=False, encoding="utf-8")
+    assert found.attempted > 10
+    assert not found.failed
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda p: p.stem)
