@@ -25,6 +25,7 @@ ALGORITHMS = (
     "hierarchical-in-network+ring",
     "hierarchical-in-network+tree",
 )
+TIMES = 3  # the quickest counts
 PIECES = 64  # a long message goes through a chain or a tree in so many pieces
 
 
@@ -45,14 +46,14 @@ def one(n: int, name: str) -> dict:
 
 
 def measure() -> dict:
-    """Return rows of (algorithm, GPUs) and the same question put to the closed formulas of `predict`."""
+    """Return rows of (algorithm, GPUs), the quickest of a few, and the same question put to the closed formulas of `predict`."""
     one(2 * HOST, "ring"), predict("all_reduce", SIZE_B, SYSTEM, HOST)  # reads the files once
     rows = []
     for name in ALGORITHMS:
         for n in GPUS:
             if n == HOST and name.startswith(("hierarchical", "sharp")):
                 continue  # one host has nothing across
-            told = alone(lambda: one(n, name))  # noqa: B023
+            told = min((alone(lambda: one(n, name)) for _again in range(TIMES)), key=lambda x: x["cpu_s"])  # noqa: B023
             rows.append(
                 {"algorithm": name, "gpus": n, "peak_MB": told["peak_MB"], "wall_s": told["wall_s"], **told["result"]}
             )
@@ -61,4 +62,4 @@ def measure() -> dict:
         told = alone(lambda: float(predict("all_reduce", SIZE_B, SYSTEM, n).time_s))  # noqa: B023
         predicted.append({"gpus": n, "cpu_s": told["cpu_s"], "peak_MB": told["peak_MB"], "time_s": told["result"]})
     empty = alone(lambda: 0)["peak_MB"]
-    return {"system": SYSTEM, "size_B": SIZE_B, "rows": rows, "predict": predicted, "imports_MB": empty}
+    return {"system": SYSTEM, "size_B": SIZE_B, "rows": rows, "predict": predicted, "imports_MB": empty, "of": TIMES}

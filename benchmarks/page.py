@@ -64,12 +64,12 @@ def when(part: dict) -> str:
 def mlsysim_lines(r: dict) -> list[str]:
     """The section about mlsysim."""
     c, s, p = r["collectives"], r["steps"], r["search"]
-    sweep = c["sweep"]
+    sweep = r["sweep"]
     ours, theirs = sweep["ours"], sweep["mlsysim"]
     text = [
         "## mlsysim beside ours",
         "",
-        f"[mlsysim](https://pypi.org/project/mlsysim/) {r['version']} from PyPI, in an environment of its own. It is made for "
+        f"mlsysim {r['version']} from PyPI, in an environment of its own. It is made for "
         "teaching too; its formulas are a textbook's, with units on every number, and it covers much that we leave out "
         "(storage, energy, edge devices, agents).",
         "",
@@ -307,8 +307,8 @@ def lesson_lines(rows: list[dict]) -> list[str]:
     return [
         "## All explorers of the lessons",
         "",
-        "Processor time of the first visit of a setting, caches empty, model and figure together (wanted: a "
-        "median under 20 ms).",
+        "Processor time of the first visit of a setting, model and figure together (wanted: a median under 20 ms). "
+        "Caches are empty, but for what an explorer prepares in the background.",
         "",
         *table(["lesson", "explorers", "settings", "largest median", "slowest", "which", "longest to make"], made),
     ]
@@ -344,7 +344,7 @@ def growth_lines(r: dict) -> list[str]:
         "",
         f"An all_reduce of {say_bytes(r['size_B'])} over {r['system']} hosts on rails: the machine with its "
         "links, the schedule and its timing "
-        "on every link, a process each. Seconds of a processor (one host has nothing across):",
+        f"on every link, a process each. Processor time, the quickest of {r['of']} (one host has nothing across):",
         "",
         *table(head, seconds),
         f"Peak memory in MB, of which {r['imports_MB']:.0f} are imports:",
@@ -419,7 +419,7 @@ def page(results: dict) -> str:
 def quoted(results: dict) -> list[str]:
     """Return the sentences of the course's README."""
     growth, grading = results["growth"]["found"], results["grading"]["found"]
-    sweep, search = results["mlsysim"]["found"]["collectives"]["sweep"], results["search"]["found"]
+    sweep, search = results["mlsysim"]["found"]["sweep"], results["search"]["found"]
     largest = max(x["gpus"] for x in growth["rows"])
     last = [x for x in growth["rows"] if x["gpus"] == largest]
     whole = [x["machine_s"] + x["build_s"] + x["timing_s"] for x in last]

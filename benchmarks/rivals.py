@@ -36,12 +36,27 @@ IMPORT = "import time; w, c = time.perf_counter(), time.process_time(); import c
 IMPORT += "print(time.perf_counter() - w, time.process_time() - c)"
 
 
-def ask(python: str, kind: str, question) -> dict:
-    """Put a question to mlsysim in its own environment."""
-    command = [python, str(Path(__file__).with_name("theirs.py"))]
-    text = json.dumps({"kind": kind, "ask": question})
-    done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=True)
-    return json.loads(done.stdout)
+class Theirs:
+    """mlsysim in its own environment, imported once; `.ask(kind, question)` returns its answer."""
+
+    def __init__(self, python: str):
+        command = [python, str(Path(__file__).with_name("theirs.py"))]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, text=True, encoding="utf-8", **pipes)
+
+    def ask(self, kind: str, question) -> dict:
+        """Put a question."""
+        self._process.stdin.write(json.dumps({"kind": kind, "ask": question}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("mlsysim's process ended; its error stands above.")
+        return json.loads(line)
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.stdin.close()
+        self._process.wait(10)
 
 
 def _question(s, sizes, formulas) -> dict:
@@ -81,21 +96,21 @@ def _fitted(rows: list) -> tuple[float, float]:
     return min(grid, key=loss)
 
 
-def collectives(python: str) -> dict:
+def collectives(theirs: Theirs) -> dict:
     """Return errors on judged all-reduce sweeps by system, one published sweep size by size, and a sweep of 10,000 sizes."""
     found = [x for x in residuals("training") if x.sweep.op == "all_reduce" and x.part != "aside"]
     asks = []
     for x in found:
         formulas = ["ring", "double tree"] if x.sweep.inside else ["hierarchical"]
         asks.append(_question(x.sweep, [0.0, *x.sweep.message_B], formulas))
-    told = ask(python, "collectives", asks)["answer"]
+    told = theirs.ask("collectives", asks)["answer"]
     pairs = list(zip(found, told, strict=True))
     factors = {}
     for key in {(x.sweep.inside, x.sweep.family) for x, _t in pairs if x.part == "judging"}:
         trained = [(x.sweep, t) for x, t in pairs if x.part == "training" and (x.sweep.inside, x.sweep.family) == key]
         factors[key] = _fitted(trained)
     points, shown = [], []
-    for x, theirs in pairs:
+    for x, answered in pairs:
         s = x.sweep
         if x.part != "judging":
             continue
@@ -104,8 +119,8 @@ def collectives(python: str) -> dict:
         columns = {
             "ours": x.predicted_s,
             "ours_ideal": ideal,
-            "mlsysim": _best(theirs),
-            "mlsysim_fitted": _best(theirs, wait, slow),
+            "mlsysim": _best(answered),
+            "mlsysim_fitted": _best(answered, wait, slow),
         }
         for i, size in enumerate(s.message_B):
             row = {name: float(np.log(times[i] / s.time_s[i])) for name, times in columns.items()}
@@ -120,7 +135,6 @@ def collectives(python: str) -> dict:
         "by_system": _by_system(points),
         "shown_on": SHOWN,
         "shown": shown,
-        "sweep": _sweep(python),
     }
 
 
@@ -148,7 +162,7 @@ def _by_system(points: list[dict]) -> list[dict]:
     return [{"system": name, "inside": not across, **_medians(mine)} for (across, name), mine in sorted(groups.items())]
 
 
-def _sweep(python: str) -> dict:
+def sweep(theirs: Theirs) -> dict:
     """Return the times and memory of one all-reduce, and of 10,000 sizes, on one host."""
     place, sizes = load(SWEEP["system"]), np.logspace(1, 10, SWEEP["sizes"])
     up = place.scale_up
@@ -160,8 +174,8 @@ def _sweep(python: str) -> dict:
         "net_latency_s": up.latency_s,
     }
     question |= {"net_bandwidth_Bps": up.bandwidth_Bps, "sizes": sizes.tolist(), "formulas": ["ring"]}
-    theirs = ask(python, "collectives", [question])
-    ring = theirs["answer"][0]
+    answered = theirs.ask("collectives", [question])
+    ring = answered["answer"][0]
 
     def ours():
         first = process_time()
@@ -183,9 +197,9 @@ def _sweep(python: str) -> dict:
         "mlsysim": {
             "one_ms": ring["cpu_s"] / SWEEP["sizes"] * 1e3,
             "sweep_ms": ring["cpu_s"] * 1e3,
-            "peak_MB": theirs["peak_MB"],
-            "import_wall_s": theirs["import"]["wall_s"],
-            "import_cpu_s": theirs["import"]["cpu_s"],
+            "peak_MB": answered["peak_MB"],
+            "import_wall_s": answered["import"]["wall_s"],
+            "import_cpu_s": answered["import"]["cpu_s"],
         },
     }
 
@@ -219,7 +233,7 @@ def comparable(run) -> bool:
     return dense and run.system.gpu in ("A100", "H100") and run.layout.context == 1 and run.layout.n_ranks % 8 == 0
 
 
-def steps(python: str) -> dict:
+def steps(theirs: Theirs) -> dict:
     """Return median errors of training steps by part, and the time of one plan."""
     parts = ("training", "judging", "shown", "blind")
     chosen = {name: [r for r in runs(name) if comparable(r)] for name in parts}
@@ -228,7 +242,7 @@ def steps(python: str) -> dict:
         _shape(model("gpt3-175b")) | ONE | {"n_micro": 64, "interleave": 1, "zero": 0, "seq": 2048, "recompute": "none"}
     )
     question = {"plans": [described(r) for r in every], "efficiencies": EFFICIENCIES, "one": alone_one}
-    told = ask(python, "steps", question)
+    told = theirs.ask("steps", question)
     cuts = np.cumsum([0, *(len(rows) for rows in chosen.values())])
     measured = np.array([r.step_s for r in every])
 
@@ -236,8 +250,8 @@ def steps(python: str) -> dict:
         off = np.abs(np.array([np.nan if t is None else t for t in times]) / measured - 1)
         return {name: off[cuts[i] : cuts[i + 1]] for i, name in enumerate(parts)}
 
-    theirs = {float(e): split(row) for e, row in told["answer"]["step_s"].items()}
-    best = min(theirs, key=lambda e: np.nanmedian(theirs[e]["training"]))
+    by_efficiency = {float(e): split(row) for e, row in told["answer"]["step_s"].items()}
+    best = min(by_efficiency, key=lambda e: np.nanmedian(by_efficiency[e]["training"]))
     begin = process_time()
     ours = split(np.concatenate([Batch(rows).step_s(constants("training")) for rows in chosen.values()]))
     many_ms = (process_time() - begin) / len(every) * 1e3
@@ -245,7 +259,7 @@ def steps(python: str) -> dict:
     one = alone(lambda: best_ms(lambda: step("gpt3-175b", ONE["system"], **gpt), 20))
     rows = []
     for name in parts:
-        mine, other = ours[name], theirs[best][name]
+        mine, other = ours[name], by_efficiency[best][name]
         priced = np.isfinite(other)
         rows.append(
             {
@@ -266,7 +280,7 @@ def steps(python: str) -> dict:
     }
 
 
-def plans(python: str) -> dict:
+def plans(theirs: Theirs) -> dict:
     """Return both searches of plans of one model on one cluster: how many plans, seconds, memory, and what is found."""
     p = PLANS
     question = {
@@ -274,15 +288,15 @@ def plans(python: str) -> dict:
         **{k: p[k] for k in ("system", "gpus", "batch", "seq")},
         "efficiency": PLANS_EFFICIENCY,
     }
-    theirs = ask(python, "search", question)
+    answered = theirs.ask("search", question)
     rows = []
-    for made in theirs["answer"]["searches"]:
+    for made in answered["answer"]["searches"]:
         plan = made["plan"] and [made["plan"][k] for k in ("tp", "pp", "dp")]
         words = "full" if made["recompute"] else "none"
         rows.append(
             {"who": "mlsysim", "recompute": words, "n_plans": made["n_plans"], "cpu_s": made["cpu_s"], "plan": plan}
         )
-        rows[-1] |= {"step_s": made["step_s"], "peak_MB": theirs["peak_MB"]}
+        rows[-1] |= {"step_s": made["step_s"], "peak_MB": answered["peak_MB"]}
     narrow = {"max_tensor": 8, "zeros": (0,)}
     for words, options in (
         ("none", narrow | {"recomputes": ("none",)}),
@@ -310,5 +324,10 @@ def _found(call) -> dict:
 
 
 def measure(python: str) -> dict:
-    """Return all four comparisons."""
-    return {"collectives": collectives(python), "steps": steps(python), "search": plans(python)}
+    """Return all comparisons; what starts small comes first, because a peak of memory stays."""
+    theirs = Theirs(python)
+    try:
+        swept, found = sweep(theirs), plans(theirs)
+        return {"sweep": swept, "search": found, "steps": steps(theirs), "collectives": collectives(theirs)}
+    finally:
+        theirs.end()

@@ -1,4 +1,4 @@
-"""What mlsysim answers; run by the Python of its own environment, questions on standard input, answers on standard output.
+"""What mlsysim answers; run by the Python of its own environment, a question a line in, an answer a line out.
 
 Its formulas take one message at a time, so that a sweep is a loop. Nothing of ours is imported here.
 """
@@ -132,17 +132,21 @@ def search(ask: dict) -> dict:
 
 
 def main() -> None:
+    """Answer a question a line, until there are no more."""
     begin, cpu = time.perf_counter(), time.process_time()
+    out = sys.stdout
     with contextlib.redirect_stdout(io.StringIO()):
         import mlsysim
         import mlsysim.physics  # noqa: F401
 
         imported = {"wall_s": time.perf_counter() - begin, "cpu_s": time.process_time() - cpu}
-        asked = json.load(sys.stdin)
-        answer = {"collectives": collectives, "steps": steps, "search": search}[asked["kind"]](asked["ask"])
-    unit_B = 1 if sys.platform == "darwin" else 1024
-    peak_MB = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit_B / 1e6
-    json.dump({"answer": answer, "peak_MB": peak_MB, "import": imported}, sys.stdout)
+        unit_B = 1 if sys.platform == "darwin" else 1024
+        for line in sys.stdin:
+            asked = json.loads(line)
+            answer = {"collectives": collectives, "steps": steps, "search": search}[asked["kind"]](asked["ask"])
+            peak_MB = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit_B / 1e6
+            out.write(json.dumps({"answer": answer, "peak_MB": peak_MB, "import": imported}) + "\n")
+            out.flush()
 
 
 if __name__ == "__main__":
