@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from course_lib.base.errors import CourseError
+from course_lib.base.scale import kept_together
 from course_lib.explorers import lesson02
 from course_lib.explorers.controls import Slider
 from course_lib.figures.fits import say_miss, say_off
@@ -76,7 +77,7 @@ def test_the_best_line_stays_best_for_any_place_of_the_sliders():
 
 
 def test_the_answer_to_the_guess_is_not_shown_before_the_line_is_good(dragged):
-    worst = say_miss(1 + lesson02.best("peer-rdma").worst)
+    worst = kept_together(say_miss(1 + lesson02.best("peer-rdma").worst))
     assert worst not in dragged._said.value
     dragged.set(latency_s=1.8e-6, bandwidth_Bps=1e10)
     assert "as good as a line gets" in dragged._said.value
