@@ -131,18 +131,20 @@ class Schedule:
         """
         built, kinds = [], {**_ADD, **_COPY}
         n_ranks, chunks = whole("n_ranks", n_ranks, at_least=1), whole("chunks", chunks, at_least=1)
+        # Looked up once: a schedule by hand may have thousands of transfers.
+        place, source, destination = _("Step {i}, transfer {t}"), _("source"), _("destination")
         for i, transfers in enumerate(_listed(_("The steps"), steps)):
             rows = _listed(_("Step {i}").format(i=i), transfers)
             for t, row in enumerate(rows):
-                where = _("Step {i}, transfer {t}").format(i=i, t=t)
+                where = place.format(i=i, t=t)
                 if not isinstance(row, (tuple, list)) or len(row) != 4:
                     raise CourseError(
                         _('{where} is {row!r}; (source, destination, chunk, "add" or "copy") is expected.').format(
                             where=where, row=row
                         )
                     )
-                for value, what, n in ((row[0], _("source"), n_ranks), (row[1], _("destination"), n_ranks)):
-                    whole(f"{where}: {what}", value, at_least=0, at_most=n - 1)
+                for value, what in ((row[0], source), (row[1], destination)):
+                    whole(f"{where}: {what}", value, at_least=0, at_most=n_ranks - 1)
                 whole(f"{where}: chunk", row[2], at_least=0, at_most=chunks - 1)
                 if not isinstance(row[3], str) or row[3].lower() not in kinds:
                     raise CourseError(

@@ -55,7 +55,9 @@ def _messages(rng: np.random.Generator) -> dict[str, dict[int, dict[str, Any]]]:
 
 
 def _regimes(messages: dict[int, dict[str, Any]]) -> dict[int, str]:
-    return {i: regime(m["size_KB"] * KB, m["latency_us"] * US, m["bandwidth_GBps"] * GB) for i, m in messages.items()}
+    columns = (np.array([m[name] for m in messages.values()]) for name in ("size_KB", "latency_us", "bandwidth_GBps"))
+    words = regime(*(column * unit for column, unit in zip(columns, (KB, US, GB), strict=True)))
+    return {i: str(word) for i, word in zip(messages, words, strict=True)}
 
 
 def _by_size_alone(messages: dict[int, dict[str, Any]]) -> dict[int, str]:
