@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.base.errors import CourseError
+from course_lib.base.scale import kept_together
 from course_lib.explorers import answers
 from course_lib.explorers.controls import Choice, Control, Entry, Slider, Toggle
 from course_lib.explorers.explorer import Explorer, in_words
@@ -208,12 +209,12 @@ def shown(figure: Any, equation: tuple[str, str] | None, sentence: str) -> dict:
     return {
         "data": short(plain["data"]),
         "layout": short(plain["layout"]),
-        "title": list(title_of(figure)),
+        "title": [kept_together(text) for text in title_of(figure)],
         "alt": alt,
         "columns": columns,
         "rows": [[cell_text(value) for value in row] for row in rows],
-        "equation": list(equation) if equation else None,
-        "sentence": sentence,
+        "equation": [kept_together(text) for text in equation] if equation else None,
+        "sentence": kept_together(sentence),
     }
 
 
