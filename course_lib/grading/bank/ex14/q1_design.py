@@ -88,7 +88,9 @@ def _when(rule: Callable[[Priced], bool]) -> Callable[..., bool]:
 
 def _late(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
     bound = next(t.bound for t in read_targets(targets).targets if t.measure.name == "token_latency")
-    return _priced(answer, tokens_per_s).latency_s > bound
+    found = _priced(answer, tokens_per_s)
+    claims(found)  # raises where the design does not fit, and then that is what there is to say
+    return found.latency_s > bound
 
 
 def _without_spares(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
