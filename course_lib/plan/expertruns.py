@@ -67,10 +67,6 @@ def shaped(n_experts: int, n_active: int, hidden: int) -> Shape:
     return replace(model("deepseek-v3"), n_experts=n_experts, n_active=n_active, hidden=hidden)
 
 
-def _rows(name: str) -> list[dict]:
-    return tables.rows(DATA / name)
-
-
 @functools.cache
 def sources() -> dict[str, Source]:
     """Return the sources of measured exchanges and of served models by their short names.
@@ -78,7 +74,10 @@ def sources() -> dict[str, Source]:
     >>> sources()["deepep-v1"].address.startswith("https://")
     True
     """
-    return {r["source"]: Source(r["source"], r["title"], r["address"], r["note"]) for r in _rows("expert_sources.csv")}
+    return {
+        r["source"]: Source(r["source"], r["title"], r["address"], r["note"])
+        for r in tables.rows(DATA / "expert_sources.csv")
+    }
 
 
 @functools.cache
@@ -99,7 +98,7 @@ def runs() -> tuple[Run, ...]:
             source=r["source"],
             **{name: int(r[name]) for name in numbers},
         )
-        for r in _rows("expert_runs.csv")
+        for r in tables.rows(DATA / "expert_runs.csv")
     )
 
 
@@ -178,7 +177,7 @@ def rates() -> list[Rate]:
     12
     """
     found = []
-    for r in _rows("expert_rates.csv"):
+    for r in tables.rows(DATA / "expert_rates.csv"):
         shape, n = shaped(int(r["n_experts"]), int(r["n_active"]), int(r["hidden"])), int(r["n_ranks"])
         groups = n if r["link"] == "scale-up" else int(r["n_hosts"])
         copies = float(experts.visits(shape.n_experts, shape.n_active, groups))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.plan.expertruns import _rows
+from course_lib.base import tables
+from course_lib.plan.expertruns import DATA
 from course_lib.plan.served import Layout
 from course_lib.plan.serving import decode, prefill
 
@@ -40,7 +41,7 @@ def served() -> tuple[Compared, ...]:
     (True, True)
     """
     found = []
-    for r in _rows("served.csv"):
+    for r in tables.rows(DATA / "served.csv"):
         n, per, each = int(r["n_gpus"]), int(r["per_gpu"]), int(r["tokens_each"])
         layout = Layout(expert=n, weight_B=float(r["weight_B"]), cache_element_B=float(r["cache_element_B"]))
         if r["phase"] == "decode":
@@ -86,6 +87,6 @@ def equal_speed() -> EqualSpeed:
     >>> round(float(seen.ratio.max()), 1), bool((seen.ratio[-2:] < 1).all())
     (4.4, True)
     """
-    rows = _rows("equal_speed.csv")
+    rows = tables.rows(DATA / "equal_speed.csv")
     columns = ("reader_per_s", "rack_per_s_per_gpu", "boxes_per_s_per_gpu")
     return EqualSpeed(*(np.array([float(r[c]) for r in rows]) for c in columns), rows[0]["source"])

@@ -7,8 +7,10 @@ import numpy as np
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.comm import registry
+from course_lib.timing.beyond import SHARDED
 from course_lib.timing.laws import Law
-from course_lib.timing.lines import CUBE, MOST_PRICED, MOST_QUICK, SHARDED, _domains, halves, lines, overlapped, several
+from course_lib.timing.lines import MOST_QUICK, halves, lines, overlapped, several
+from course_lib.timing.onedepth import CUBE, MOST_PRICED, domains_and_ranks
 from course_lib.timing.system import System
 
 NONE = "none"
@@ -21,7 +23,7 @@ def algorithms(op: str, system: System, n: int, n_hosts: int) -> list[str]:
     >>> algorithms("all_reduce", load("dgx-a100"), 8, 1)
     ['ring', 'tree', 'binomial', 'halving-doubling', 'direct']
     """
-    domains, k = _domains(system, n, n_hosts)
+    domains, k = domains_and_ranks(system, n, n_hosts)
     adds_up, adds_out = (
         system.scale_up.in_network_reduction,
         bool(system.scale_out and system.scale_out.in_network_reduction),
@@ -94,7 +96,7 @@ def known(op: str, algorithm: str, system: System, n: int, n_hosts: int) -> str:
     >>> known("all_reduce", "in-network", load("dgx-h100"), 16, 2)
     'hierarchical-in-network+tree'
     """
-    domains, _k = _domains(system, n, n_hosts)
+    domains, _k = domains_and_ranks(system, n, n_hosts)
     up, out = system.scale_up, system.scale_out
     if algorithm == "in-network" and domains > 1:
         if out.in_network_reduction:

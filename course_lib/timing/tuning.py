@@ -15,7 +15,7 @@ from course_lib.timing import constants
 from course_lib.timing.extralaws import forced_laws
 from course_lib.timing.ideal import ideal_laws
 from course_lib.timing.laws import PROTOCOLS, Law, laws, times_s
-from course_lib.timing.lines import CUBE
+from course_lib.timing.onedepth import CUBE
 from course_lib.timing.system import System, load
 from course_lib.timing.validity import Valid, validity
 

@@ -7,7 +7,8 @@ from course_lib.base.errors import CourseError
 from course_lib.comm import registry
 from course_lib.fabric.routes import routes
 from course_lib.timing import place
-from course_lib.timing.lines import SHARDED, line, on_rails, sharded
+from course_lib.timing.beyond import SHARDED, on_rails, sharded
+from course_lib.timing.onedepth import line
 from course_lib.timing.stepped import stepped
 from course_lib.timing.system import ScaleOut, ScaleUp, System, load, names
 from course_lib.timing.tuning import predict

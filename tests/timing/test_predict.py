@@ -252,7 +252,7 @@ def test_ideal_time_has_no_fitted_part_and_reports_its_pieces():
     assert p.pieces > 1
     assert "launch" not in p.terms
     best = p.time_s
-    from course_lib.timing.lines import line
+    from course_lib.timing.onedepth import line
 
     for pieces in (1, 2, p.pieces // 2, p.pieces * 2):
         one = line("all_reduce", "tree", systems.load("dgx-h100"), 8, 1, pieces)

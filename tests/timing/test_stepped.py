@@ -11,7 +11,8 @@ from course_lib.fabric.scaleout import cluster
 from course_lib.fabric.scaleup import simple_host
 from course_lib.fabric.topology import VERTEX_KINDS
 from course_lib.timing import closedform, place
-from course_lib.timing.lines import line, lines
+from course_lib.timing.lines import lines
+from course_lib.timing.onedepth import line
 from course_lib.timing.stepped import stepped
 from course_lib.timing.system import load
 
@@ -36,7 +37,7 @@ def test_stepped_equals_the_closed_form_on_a_switch(op, algorithm):
 
 
 @pytest.mark.parametrize("kind", ["switch", "mesh"])
-def test_direct_all_reduce_uses_all_links_of_a_mesh(kind):
+def testdirect_line_all_reduce_uses_all_links_of_a_mesh(kind):
     box = simple_host(kind, 8, 448e9, ALPHA)
     schedule = registry.build("all_reduce", 8, "direct")
     assert stepped(schedule, box).time_s(8e8) == pytest.approx(2 * ALPHA + 2 * 7 / 8 * 8e8 / 448e9, rel=1e-9, abs=0)
@@ -193,9 +194,9 @@ def test_one_rank_takes_no_time():
 @pytest.mark.parametrize(
     ("system", "n", "hosts"), [("dgx-h100", 8, 1), ("dgx-h100", 32, 4), ("gh200-quad", 4, 1), ("gh200-quad", 16, 4)]
 )
-def test_the_closed_form_of_direct_is_the_stepped_time(op, system, n, hosts):
-    from course_lib.timing.lines import _direct
+def test_the_closed_form_ofdirect_line_is_the_stepped_time(op, system, n, hosts):
+    from course_lib.timing.beyond import direct_line
 
-    a, b = _direct(op, load(system), n, hosts), line(op, "direct", load(system), n, hosts, None)
+    a, b = direct_line(op, load(system), n, hosts), line(op, "direct", load(system), n, hosts, None)
     assert sum(a.fixed_s) == pytest.approx(sum(b.fixed_s), rel=1e-9, abs=0)
     assert sum(a.per_byte_s) == pytest.approx(sum(b.per_byte_s), rel=1e-9, abs=0)
