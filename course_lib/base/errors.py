@@ -7,11 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 
 
 class CourseError(ValueError):
     """An input the course cannot use; the message is a sentence for a person."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(punctuated(str(text)))
 
     def _render_traceback_(self) -> list[str]:
         """Return what IPython prints in place of a traceback: the sentence, and the line of the cell that led to it."""

@@ -138,4 +138,5 @@ def say(measure: Measure, value: float) -> str:
     fitting = [unit for unit, scale in scales.items() if abs(value) >= scale]
     unit = max(fitting, key=scales.get) if fitting else min(scales, key=scales.get)
     number = value / scales[unit]
-    return f"{number:,.0f} {unit}" if abs(number) >= 1000 else f"{number:.3g} {unit}"
+    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+    return _("{n} days").format(n=text) if unit == "days" else f"{text} {unit}"

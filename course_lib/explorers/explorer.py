@@ -38,7 +38,7 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.explorers import page
 from course_lib.explorers.controls import Control
 from course_lib.explorers.frontend import live_or_note
@@ -186,8 +186,8 @@ class Explorer:
         with themed(grounds[0] if grounds else theme().name):
             result = self._compute(**values)
             first = _call(self._draw, result, values)
-            equation = tuple(_call(self._equation, result, values)) if self._equation else None
-            sentence = _call(self._sentence, result, values) if self._sentence else ""
+            equation = tuple(map(punctuated, _call(self._equation, result, values))) if self._equation else None
+            sentence = punctuated(_call(self._sentence, result, values)) if self._sentence else ""
         others = []
         for ground in grounds[1:]:
             with themed(ground):
@@ -287,7 +287,8 @@ class Explorer:
         self._mark_stale(True)
 
     def _say(self, title: str, text: str) -> None:
-        self.message = f"{title} {text}".strip()
+        title, text = punctuated(title), punctuated(text)
+        self.message = punctuated(f"{title} {text}".strip())
         self._note.value = page.message(title, text) if self.message else ""
 
     def _mark_stale(self, stale: bool) -> None:

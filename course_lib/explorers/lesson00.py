@@ -133,7 +133,7 @@ def _links() -> tuple[tuple[float, str], ...]:
     """Line rates and titles of all links, slowest first; links of one rate share an entry."""
     titles: dict[float, list[str]] = {}
     for link in map(hardware.link, hardware.items("link")):
-        titles.setdefault(link.line_Bps, []).append(link.title)
+        titles.setdefault(link.line_Bps, []).append(_(link.title))
     return tuple(sorted((rate_Bps, _(" and of ").join(same)) for rate_Bps, same in titles.items()))
 
 

@@ -195,8 +195,9 @@ def draw_tree(found: TreeFlows) -> go.Figure:
     """Return the tree with its loads; the title says what the slowest flow gets, and which link holds it back."""
     rates = found.shares.rate_Bps
     slow = int(np.argmin(rates))
-    (src, dst), (a, b) = found.shares.flows[slow], found.shares.bottleneck[slow]
     box = found.box
+    said = dict(zip(box.names, _names(box)))
+    (src, dst), (a, b) = (map(said.get, pair) for pair in (found.shares.flows[slow], found.shares.bottleneck[slow]))
     full = float(box.uplink_Bps.max())
     if rates.min() > full * (1 - 1e-9):
         title = _("Every flow gets the whole {rate} of its links").format(rate=say_rate(float(rates.min())))
@@ -205,7 +206,15 @@ def draw_tree(found: TreeFlows) -> go.Figure:
             src=src, dst=dst, rate=say_rate(float(rates[slow])), a=a, b=b
         )
     # The root's own entry is not read.
-    return pcie_tree(box.names, box.kinds, box.parent, found.up_Bps, found.down_Bps, box.uplink_Bps, title=title)
+    return pcie_tree(
+        list(said.values()), box.kinds, box.parent, found.up_Bps, found.down_Bps, box.uplink_Bps, title=title
+    )
+
+
+def _names(box: pcietree.Tree) -> list[str]:
+    """What the parts of the tree are called in the picture."""
+    texts = {"switch": _("switch {n}"), "nic": _("NIC {n}")}
+    return [texts.get(kind, name).format(n=name.split()[-1]) for name, kind in zip(box.names, box.kinds)]
 
 
 def _tree_equation(found: TreeFlows) -> tuple[str, str]:

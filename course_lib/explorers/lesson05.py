@@ -137,7 +137,7 @@ def _sentence(now: Reading) -> str:
         first
         + ". "
         + _("A library takes {algorithm} with the protocol {protocol}: bus bandwidth {rate}.").format(
-            algorithm=p.algorithm, protocol=p.protocol, rate=say_rate(p.busbw_Bps)
+            algorithm=_(p.algorithm), protocol=p.protocol, rate=say_rate(p.busbw_Bps)
         )
     )
 

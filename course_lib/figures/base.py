@@ -21,11 +21,13 @@ Helpers for pictures without axes: `blank_axis`. Text that may be long: Plotly d
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
+from course_lib.base.language import punctuated
 from course_lib.figures.axes import (
     at,
     blank_axis,
@@ -72,6 +74,9 @@ __all__ = [
 
 TITLE_PX, SUBTITLE_PX = 17, 13
 _TITLE_CHARS, _SUBTITLE_CHARS = 62, 88
+_WIDE = "[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"
+# What stays on one line: a word, or one Chinese character with the signs that may not begin or end a line.
+_WORD = re.compile(rf"[（「“]*(?:{_WIDE}|(?:(?!{_WIDE})\S)+)[，。；：、！？）」”]*\s*")
 PHONE_CHARS = 40  # of a line of 13 px that starts at the left edge of a page of 360 px
 
 
@@ -80,16 +85,37 @@ def wrapped(text: str, characters: int = _TITLE_CHARS) -> str:
 
     >>> wrapped("one two three four", 10)
     'one two<br>three four'
+    >>> wrapped("速率随消息大小变化，两个轴都是对数。", 20)
+    '速率随消息大小变化，<br>两个轴都是对数。'
     """
-    words, n_lines = text.split(), max(1, math.ceil(len(text) / characters))
-    width = min(characters, math.ceil(len(text) / n_lines) + max((len(w) for w in words), default=0) // 2)
+    text = " ".join(text.split())
+    words, n_lines = _WORD.findall(text), max(1, math.ceil(room(text) / characters))
+    width = min(characters, math.ceil(room(text) / n_lines) + max((room(w.strip()) for w in words), default=0) // 2)
     lines: list[str] = []
     for word in words:
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += " " + word
+        if lines and room(lines[-1] + word.rstrip()) <= width:
+            lines[-1] += word
         else:
             lines.append(word)
-    return "<br>".join(lines)
+    return "<br>".join(line.strip() for line in lines)
+
+
+def room(text: str) -> int:
+    """Return how many characters wide a text is: a Chinese one takes the room of two.
+
+    >>> room("450 GB/s"), room("带宽")
+    (8, 4)
+    """
+    return len(text) + len(re.findall(_WIDE, text))
+
+
+def unwrapped(text: str) -> str:
+    """Return what `wrapped` broke as one line; between Chinese characters stands no blank.
+
+    >>> unwrapped("one<br>two"), unwrapped("消息<br>大小，<br>450 GB/s")
+    ('one two', '消息大小，450 GB/s')
+    """
+    return re.sub(f"(?<={_WIDE})<br>(?={_WIDE})|(?<=[，。；：、])<br>", "", text).replace("<br>", " ")
 
 
 def describe(alt: str, columns: Sequence[str], rows: Iterable[Sequence]) -> dict:
@@ -99,7 +125,7 @@ def describe(alt: str, columns: Sequence[str], rows: Iterable[Sequence]) -> dict
     [['NVLink 4', '450 GB/s']]
     """
     plain = [[value.item() if isinstance(value, np.generic) else value for value in row] for row in rows]
-    return {"alt": alt, "table": {"columns": list(columns), "rows": plain}}
+    return {"alt": punctuated(alt), "table": {"columns": list(columns), "rows": plain}}
 
 
 def capital(text: str) -> str:
@@ -175,6 +201,7 @@ def set_title(figure: go.Figure, title: str, subtitle: str = "") -> go.Figure:
     'how to read'
     """
     now = theme()
+    title, subtitle = punctuated(title), punctuated(subtitle)
     head, sub = wrapped(title), wrapped(subtitle, _SUBTITLE_CHARS) if subtitle else ""
     n_head, n_sub = head.count("<br>") + 1, sub.count("<br>") + 1 if sub else 0
     figure.layout.title = {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from course_lib.base.language import punctuated
 from course_lib.figures.axes import at
 from course_lib.figures.theme import DASH, HEIGHT, MARGIN, SYMBOL, color, ink, theme
 
@@ -192,7 +193,7 @@ def note(text: str, *, role: str = "", color: str | None = None, **place) -> dic
         "borderpad": 1,
         "yanchor": "middle",
     }
-    return {"text": text, **look, **place}
+    return {"text": punctuated(text), **look, **place}
 
 
 def add_end_label(figure: go.Figure, text: str, y: float, role: str = "", *, x: float | None = None) -> go.Figure:

@@ -18,6 +18,7 @@ from plotly.io.base_renderers import MimetypeRenderer
 
 from course_lib.base.language import _
 from course_lib.base.scale import kept_together, say_number
+from course_lib.figures.base import unwrapped
 from course_lib.figures.theme import CONFIG
 
 MIMETYPE = "application/vnd.plotly.v1+json"
@@ -70,7 +71,7 @@ def title_of(fig: go.Figure) -> tuple[str, str]:
     ('one two', '')
     """
     title = fig.layout.title
-    return tuple((text or "").replace("<br>", " ") for text in (title.text, title.subtitle.text))
+    return tuple(unwrapped(text or "") for text in (title.text, title.subtitle.text))
 
 
 def meta_of(fig: go.Figure) -> tuple[str, list[str], list[list]]:

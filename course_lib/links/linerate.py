@@ -161,7 +161,7 @@ def ladder(gpu: str = "h100", nic: str = "ib-ndr") -> list[tuple[str, str, float
     for name in dict.fromkeys((record.scale_up, "c2c", record.host_link, hardware.find(nic, "link"))):
         if name is not None:
             link = hardware.link(name)
-            rungs.append((link.title, link.family, link.line_Bps))
+            rungs.append((_(link.title), link.family, link.line_Bps))
     return sorted(rungs, key=lambda rung: -rung[2])
 
 

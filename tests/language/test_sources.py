@@ -45,7 +45,8 @@ VARIABLES = {
     "cli/main.py": {"text"},
     "cli/predict.py": {"word"},
     "cluster/gates.py": {"claim.evidence", "target.measure.title", "target.needs or 'predicted'", "v.state"},
-    "explorers/lesson05.py": {"found.names[i]", "found.names[last]", "name"},
+    "explorers/lesson00.py": {"link.title"},
+    "explorers/lesson05.py": {"p.algorithm", "found.names[i]", "found.names[last]", "name"},
     "explorers/lesson10/exchanges.py": {"s.title"},
     "explorers/lesson10/readers.py": {"name"},
     "explorers/lesson11/losses.py": {"way"},
@@ -59,6 +60,7 @@ VARIABLES = {
     "explorers/lesson14/parts.py": {"f.priced.item.title", "one.status", "one.title", "v.target.measure.title"},
     "fabric/registry.py": {"_BUILDERS[_known(name)][0]"},  # literals in the table itself
     "figures/algorithms.py": {"found.names[int(found.winner[i])]", "name", "runs[0][2]", "runs[-1][2]"},
+    "links/linerate.py": {"link.title"},
     "figures/paying.py": {"n", "names[order[0]]", "names[second]"},
     "figures/planning.py": {"n", "names[0]"},
     "figures/reviewing.py": {"state"},
