@@ -26,7 +26,7 @@ DRAWN = ("ring", "tree", "halving-doubling", "hierarchical-ring", "hierarchical-
 ROLES = {
     "ring": "pcie",
     "tree": "network",
-    "halving-doubling": "c2c",
+    "halving-doubling": "attention",
     "hierarchical-ring": "nvlink",
     "hierarchical-sharp": "model",
 }
