@@ -62,7 +62,7 @@ def residuals_by_system(found: Sequence[Residuals], *, title: str = "", subtitle
     across = np.array([key[0] for key in order])
     data = [
         line([1, 1], [-0.6, rows - 0.4], role="limit", width=1.5, dash="solid"),
-        _bars(inside[:, 0], inside[:, 1], y, 2, "measured", 0.8),
+        _bars(inside[:, 0], inside[:, 1], y, 2, "measured", 1.0),
         _bars(inside[:, 2], inside[:, 3], y, 8, "measured", 0.55),
     ]
     for mine, role, symbol in ((~across, "nvlink", "circle"), (across, "network", "diamond")):

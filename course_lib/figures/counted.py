@@ -45,7 +45,7 @@ def predictions(
         "mode": "lines",
         "x": np.stack([least, most, np.full(n, np.nan)], 1).ravel(),
         "y": np.repeat(y, 3),
-        "line": {"color": faded(color("model"), 0.55), "width": 3},
+        "line": {"color": faded(color("model"), 0.7), "width": 3},
         "hoverinfo": "skip",
     }
     middle = points(mean, y, role="model", symbol="circle", size=10, hover="%{text}", text=texts)

@@ -23,7 +23,7 @@ from course_lib.figures.base import (
     size_axis,
     wrapped,
 )
-from course_lib.figures.theme import color
+from course_lib.figures.theme import ink
 
 N_TRACES = 4
 HEIGHT = 440
@@ -125,7 +125,7 @@ def pairs(names: Sequence[str], values_GBps: Sequence, *, title: str) -> go.Figu
     height = 150 + 74 * len(names)
     ticks = {"tickvals": list(range(len(names))), "ticktext": [""] * len(names), "range": [len(names) - 0.4, -0.75]}
     marks = points([m for m, _r in middle], [r for _m, r in middle], role="attention", symbol="line-ns", size=26)
-    marks["marker"]["line"] = {"width": 3, "color": color("attention")}
+    marks["marker"]["line"] = {"width": 3, "color": ink("attention")}
     return base_figure(
         [line([], []), points(x, y, hover="%{text}", text=texts, size=9), marks, line([], [])],
         title=title,

@@ -191,7 +191,8 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
                 "text": [t for t, m in zip(texts, mask) if m],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
-                "marker": {"color": faded(color(role), opacity), "line": {"width": 0}},
+                "marker": {"color": faded(color(role), opacity), "line": {"width": 0}}
+                | {"pattern": {"shape": "/" if role == "attention" else "", "fgcolor": theme().ground, "size": 5}},
             }
         )
     top = float(share.max()) * 1.3

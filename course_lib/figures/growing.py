@@ -24,7 +24,7 @@ from course_lib.figures.base import (
     share_axis,
 )
 from course_lib.figures.columns import same_length
-from course_lib.figures.theme import color
+from course_lib.figures.theme import color, ink
 
 DASHES = ("dot", "dash", "solid", "dashdot")
 
@@ -48,6 +48,7 @@ def efficiency(n_gpus: Sequence[int], fixed, growing, *, least: float, bend: int
         | {"hoverinfo": "skip"},
     ]
     data[2]["marker"] |= {"color": color("attention"), "symbol": "diamond", "size": 13}
+    data[2]["marker"]["line"] = {"width": 1.5, "color": ink("attention")}
     yaxis = share_axis(_("efficiency"), 0, 1.08)
     labels = end_labels(
         [(_("same batch"), float(one[-1]), "model"), (_("growing<br>batch"), float(other[-1]), "memory")],

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from course_lib.base.language import punctuated
 from course_lib.figures.axes import at
-from course_lib.figures.theme import DASH, HEIGHT, MARGIN, SYMBOL, color, ink, theme
+from course_lib.figures.theme import DASH, HEIGHT, MARGIN, SYMBOL, color, contrast, ink, theme
 
 OUTSIDE = 92  # right margin for labels outside the plot
 
@@ -35,6 +35,11 @@ def line(
     }
 
 
+def _pale(role: str) -> bool:
+    """Whether a colour stands out too little, as amber on white: an edge in its ink makes up for it."""
+    return contrast(color(role), theme().ground) < 3
+
+
 def points(
     x,
     y,
@@ -57,7 +62,7 @@ def points(
         "color": color(role),
         "size": size,
         "symbol": symbol or SYMBOL.get(role, "circle"),
-        "line": {"width": 0.5, "color": theme().ground},
+        "line": {"width": 1, "color": ink(role)} if _pale(role) else {"width": 0.5, "color": theme().ground},
     }
     tip = {"hovertemplate": hover + "<extra></extra>"} if hover else {"hoverinfo": "skip"}
     trace = {
@@ -91,7 +96,8 @@ def ring(x, y, *, role: str = "model", size: float = 12, hover: str = "", **more
     'circle'
     """
     trace = points(x, y, role=role, size=size, symbol="circle", hover=hover, **more)
-    trace["marker"] |= {"color": theme().ground, "line": {"width": 2.5, "color": color(role)}}
+    edge = ink(role) if _pale(role) else color(role)
+    trace["marker"] |= {"color": theme().ground, "line": {"width": 2.5, "color": edge}}
     return trace
 
 

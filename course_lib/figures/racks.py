@@ -70,6 +70,8 @@ def seats(
         ]
         trace = points(x[mask], y[mask], role=role, symbol=symbol, size=13, hover="%{text}", text=texts)
         trace["marker"]["color"] = faded(color(role), 0.35 if named else strong) if strong < 1 else color(role)
+        if role == "nvlink":
+            trace["marker"]["line"] = {"width": 1, "color": color(role)}
         if named and role == "nvlink":
             words = [text for text, m in zip(letters, mask, strict=True) if m]
             trace |= {"mode": "markers+text", "hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}

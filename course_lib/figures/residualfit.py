@@ -58,7 +58,7 @@ def fit_and_residuals(
     data = [
         line(sizes[order], model[order], role=role, name=name or _("line")),
         points(sizes, measured, low=low_s, high=high_s, hover="%{text}", text=texts, name=_("measured")),
-        line([sizes.min() / 1.5, sizes.max() * 1.5], [0, 0], role="limit", width=1.5, yaxis="y2", dash="solid"),
+        line([sizes.min() / 1.5, sizes.max() * 1.5], [0, 0], role="limit", width=1.5, yaxis="y2"),
         line(stems_x, stems_y, role="measured", width=1.5, dash="solid", yaxis="y2"),
         points(sizes, off, hover="%{text}", text=texts, yaxis="y2"),
     ]

@@ -21,7 +21,6 @@ from course_lib.figures.base import (
     say_tick_time,
 )
 from course_lib.figures.columns import same_length
-from course_lib.figures.theme import color, faded
 
 
 def all_plans(
@@ -53,7 +52,7 @@ def all_plans(
     front = np.asarray(frontier, int)
     seen = np.unique(np.linspace(0, len(time) - 1, min(most, len(time))).astype(int))
     cloud = points(time[seen], memory[seen] / GB, role="limit", symbol="circle", size=4)
-    cloud["marker"]["color"] = faded(color("limit"), 0.35)
+    cloud["marker"]["size"] = 3  # as strong as its role, and small
     cloud |= {"hoverinfo": "skip"}
     texts = [
         _("{name}: {time} a step, {size}").format(

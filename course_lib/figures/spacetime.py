@@ -231,6 +231,7 @@ def _arrows(seen: Trace, frame: int) -> list[dict]:
         name=_("sent"),
     )
     heads = points(x, tip, role="attention", size=5 if several else 8, name=_("sent"))
+    shaft["line"]["color"] = ink("attention")  # amber alone is too pale for a thin line on white
     heads["marker"]["symbol"] = np.where(down, "triangle-down", "triangle-up").tolist()
     return [shaft, heads]
 
@@ -239,7 +240,9 @@ def _frames(seen: Trace, frame: int) -> dict:
     row, chunk = np.nonzero(seen.arrived[frame])
     corner = np.array([[-0.47, -0.47], [0.47, -0.47], [0.47, 0.47], [-0.47, 0.47], [-0.47, -0.47], [np.nan, np.nan]])
     x, y = (chunk[:, None] + corner[:, 0]).ravel(), (row[:, None] + corner[:, 1]).ravel()
-    return line(x, y, role="attention", width=2.5, dash="solid", name=_("arrived"))
+    frames = line(x, y, role="attention", width=2.5, dash="solid", name=_("arrived"))
+    frames["line"]["color"] = ink("attention")
+    return frames
 
 
 # Time

@@ -63,7 +63,7 @@ LIGHT = Theme(
     axis="#9AA5B1",
     marks={
         "pcie": "#0072B2", "nvlink": "#009E73", "c2c": "#009E73", "network": "#D55E00", "memory": "#7B8794",
-        "measured": "#CC79A7", "attention": "#E69F00", "model": "#3E4C59", "limit": "#9AA5B1",
+        "measured": "#CC79A7", "attention": "#E69F00", "model": "#3E4C59", "limit": "#8692A0",
     },
     inks={
         "pcie": "#0072B2", "nvlink": "#00785A", "c2c": "#00785A", "network": "#B84E00", "memory": "#52606D",
