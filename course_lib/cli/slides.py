@@ -119,7 +119,9 @@ def _read(path: Path, execute: bool) -> Any:
 
     with tempfile.TemporaryDirectory() as notes:  # no prediction of this computer's learner gets onto a slide
         env = os.environ | {"INTERCONNECT_HOME": notes}
-        client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}})
+        where = {"metadata": {"path": str(path.parent)}}
+        quiet = ["--log-level=ERROR"]  # the kernel's words about its transport are not the instructor's business
+        client = NotebookClient(notebook, timeout=300, resources=where, extra_arguments=quiet)
         try:
             client.execute(env=env)
         except CellExecutionError as error:
