@@ -48,14 +48,22 @@ def _system() -> str:
 def chosen_language() -> str:
     """Return the language code in force: INTERCONNECT_LANG, else the system's, else English.
 
+    The system's is, as for gettext, the first that the course speaks in LANGUAGE (`zh_TW:en`), where the locale is not C,
+    else that of the locale: the first of LC_ALL, LC_MESSAGES and LANG that is set.
+
     >>> isinstance(chosen_language(), str)
     True
     """
-    for variable in ("INTERCONNECT_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
-        value = os.environ.get(variable, "").split(".")[0]
-        if value and value not in ("C", "POSIX"):
-            return code_of(value)
-    return code_of(_system())
+    if own := os.environ.get("INTERCONNECT_LANG", "").strip():
+        return code_of(own)
+    locales = (os.environ.get(variable, "").strip() for variable in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    set_to = next((value for value in locales if value), "")
+    if re.split(r"[.@]", set_to)[0] in ("C", "POSIX"):
+        return "en"
+    for value in filter(None, os.environ.get("LANGUAGE", "").split(":")):
+        if (code := code_of(value)).startswith("en") or (LOCALES / code).is_dir():
+            return code
+    return code_of(set_to or _system())
 
 
 def punctuated(text: str) -> str:

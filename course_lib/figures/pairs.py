@@ -157,7 +157,7 @@ def bisections(
         annotations=labels,
         meta=describe(
             _("Bisections: {list}.").format(list="; ".join(texts)),
-            [_("machine"), _("bisection, one direction"), _("half of the GPUs can send"), _("part")],
+            [_("machine"), _("bisection, one direction"), _("half of the GPUs can send"), _("share")],
             [(a, say_rate(float(b)), say_rate(float(c)), f"{d:.0f} %") for a, b, c, d in zip(names, cut, half, share)],
         ),
     )

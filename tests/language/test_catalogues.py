@@ -110,7 +110,7 @@ def spoken_here(tmp_path, monkeypatch):
     update("zh_CN", SAID, DONE, tmp_path)
     update("zh_TW", SAID, {"bandwidth": "頻寬"}, tmp_path)
     monkeypatch.setattr(language, "LOCALES", tmp_path)
-    for name in ("INTERCONNECT_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+    for name in ("INTERCONNECT_LANG", "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     language._catalogue.cache_clear()
     yield monkeypatch
@@ -125,6 +125,27 @@ def test_the_variable_chooses_before_the_system(spoken_here):
         assert language._("bandwidth") == "頻寬"
     spoken_here.setenv("INTERCONNECT_LANG", "en")
     assert language._("bandwidth") == "bandwidth"
+
+
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        ({"LANG": "zh_TW.UTF-8"}, "頻寬"),
+        ({"LANG": "zh_CN.GB18030"}, "带宽"),
+        ({"LC_MESSAGES": "zh_SG.utf8", "LANG": "en_US.UTF-8"}, "带宽"),
+        ({"LC_ALL": "zh_HK.UTF-8", "LANG": "zh_CN.UTF-8"}, "頻寬"),
+        ({"LANG": "de_DE.UTF-8", "LANGUAGE": "fr:zh_TW:en"}, "頻寬"),
+        ({"LANG": "zh_CN.UTF-8", "LANGUAGE": "en:zh_CN"}, "bandwidth"),
+        ({"LANG": "C.UTF-8", "LANGUAGE": "zh_CN"}, "bandwidth"),
+        ({"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}, "bandwidth"),
+        ({"LANG": "xx_YY"}, "bandwidth"),
+        ({"INTERCONNECT_LANG": "zh-Hans-CN", "LANG": "zh_TW.UTF-8", "LANGUAGE": "zh_TW"}, "带宽"),
+    ],
+)
+def test_the_system_chooses_as_gettext_does(spoken_here, system, said):
+    for name, value in system.items():
+        spoken_here.setenv(name, value)
+    assert language._("bandwidth") == said
 
 
 def test_what_is_not_translated_stays_english(spoken_here):
