@@ -19,6 +19,8 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--no-proxy-server",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing leaves the machine, whatever a page asks for
 ]
 
 READY = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
@@ -26,6 +28,30 @@ RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k 
   if (!k || k.status !== 'idle') return false;
   const ran = m => m.type !== 'code' || !m.sharedModel.getSource().trim() || m.executionCount !== null;
   return w.content.widgets.every(c => ran(c.model)); }"""
+
+# What an explorer shows, as a short text; the random parts of Plotly's ids are left out.
+PICTURE = """e => { const seen = [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
+    .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|')
+    .replace(/\\b(clip|legend|topdefs|defs)?[a-z-]*[0-9a-f]{6,}[a-z-]*/g, '');
+  let a = 1, b = 2;
+  for (let i = 0; i < seen.length; i++) {
+    const c = seen.charCodeAt(i); a = Math.imul(a ^ c, 2654435761); b = Math.imul(b ^ c, 1597334677); }
+  return `${seen.length}.${a >>> 0}.${b >>> 0}`; }"""
+
+# Looks from within the page: asked for from outside, each look would send the whole picture through two processes.
+SETTLED = f"""(e, {{before, quiet, most, patience}}) => new Promise(done => {{
+  const picture = {PICTURE};
+  const began = performance.now();
+  let last = picture(e), since = began;
+  const look = () => {{
+    const now = picture(e), moment = performance.now();
+    if (now !== last) {{ last = now; since = moment; }}
+    const waiting = before !== null && now === before && moment - began < patience;
+    const drawn = e.querySelector('.ic-figure svg.main-svg') !== null;
+    if ((!waiting && moment - since > quiet && drawn) || moment - began > most) done(last);
+    else setTimeout(look, 40);
+  }};
+  setTimeout(look, 40); }})"""
 
 
 def chromium() -> str | None:
@@ -87,7 +113,7 @@ class Lab:
         self._wait()
 
     def _wait(self) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240  # seconds on an idle machine
         while time.monotonic() < until:
             if self.process.poll() is not None:
                 break
@@ -135,15 +161,22 @@ class Lab:
 
 
 class Watched:
-    """One browser page on a Lab: `.page` is Playwright's; `.blocked` and `.errors` collect what must not happen."""
+    """One browser page on a Lab: `.page` is Playwright's; `.blocked` and `.errors` collect what must not happen.
+
+    All pages of a browser share one context, and requests are looked at, not intercepted: either would cost every page
+    JupyterLab's scripts again.
+    """
 
     def __init__(self, browser, lab: Lab, *, width: int = 1280, height: int = 900):
         self.lab = lab
         self.blocked: list[str] = []
         self.errors: list[str] = []
-        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context = browser.contexts[0] if browser.contexts else browser.new_context()
         self.page = self.context.new_page()
-        self.page.route("**/*", self._route)
+        self.page.set_default_timeout(120_000)  # a bound, for a machine that does other things too
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.on("websocket", lambda socket: self._asked(socket.url))
         self.page.on("console", lambda m: self._error(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda e: self._error(str(e)))
 
@@ -152,12 +185,10 @@ class Watched:
         if "@jupyterlite/" not in text:
             self.errors.append(text[:300])
 
-    def _route(self, route) -> None:
-        if route.request.url.startswith((f"http://127.0.0.1:{self.lab.port}/", "data:", "blob:")):
-            route.continue_()
-        else:
-            self.blocked.append(route.request.url[:200])
-            route.abort()
+    def _asked(self, url: str) -> None:
+        place = f"127.0.0.1:{self.lab.port}/"
+        if not url.startswith((f"http://{place}", f"ws://{place}", "data:", "blob:")):
+            self.blocked.append(url[:200])
 
     def open(self, notebook: str, *, run: bool = True, simple: bool = False) -> "Watched":
         """Open a notebook, wait for its kernel and, with `run`, for all its cells."""
@@ -182,28 +213,17 @@ class Watched:
         ).all_inner_texts()
 
     def picture(self, explorer) -> str:
-        """Return what an explorer shows: title, drawing, formula, sentence and message, as one text to compare."""
-        return explorer.evaluate("""e => [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
-            .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|')
-            .replace(/\\b(clip|legend|topdefs|defs)?[a-z-]*[0-9a-f]{6,}[a-z-]*/g, '')""")
+        """Return a mark of what an explorer shows: title, drawing, formula, sentence and message; equal marks, equal pictures."""
+        return explorer.evaluate(f"e => ({PICTURE})(e)")
 
-    def settle(self, explorer, before: str | None = None, *, quiet_s: float = 0.3, at_most_s: float = 10.0) -> str:
-        """Wait until the picture has stopped changing and return it; `before` is one it should first differ from (for 2.5 s)."""
-        began = since = time.monotonic()
-        last = self.picture(explorer)
-        while time.monotonic() - began < at_most_s:
-            self.page.wait_for_timeout(50)
-            now, moment = self.picture(explorer), time.monotonic()
-            if now != last:
-                last, since = now, moment
-            waiting = before is not None and now == before and moment - began < 2.5
-            if not waiting and moment - since > quiet_s and explorer.locator(".ic-figure svg.main-svg").count():
-                break
-        return last
+    def settle(self, explorer, before: str | None = None, *, quiet_s: float = 0.2, at_most_s: float = 10.0) -> str:
+        """Wait until the picture has stopped changing and return its mark; `before` is one it should first differ from (for 2.5 s)."""
+        times = {"before": before, "quiet": 1000 * quiet_s, "most": 1000 * at_most_s, "patience": 2500}
+        return explorer.evaluate(SETTLED, times)
 
     def close(self) -> None:
         """Close the page."""
-        self.context.close()
+        self.page.close()
 
 
 def visible_explorers(watched: Watched) -> list:
@@ -276,7 +296,9 @@ def _moves(watched: Watched, control):
                 yield button.click
     elif control.locator("select").count():
         select = control.locator("select").first
-        for i in range(select.locator("option").count()):
+        shown = select.evaluate("e => e.selectedIndex")
+        others = [i for i in range(select.locator("option").count()) if i != shown]
+        for i in (*others, shown):  # what is shown comes last: chosen first, it would change nothing
             yield lambda i=i: select.select_option(index=i)
     elif control.locator("input[type=checkbox]").count():
         for _i in range(2):

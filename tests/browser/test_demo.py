@@ -52,7 +52,7 @@ def test_axe_finds_no_serious_fault_and_the_keyboard_reaches_everything(watch, l
 
     to_dark = "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
     page.page.evaluate(to_dark)
-    page.page.wait_for_selector("body[data-jp-theme-light=false]")
+    page.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
     assert access.faults(page.page, ".jp-OutputArea") == []
     first.locator(".noUi-handle").first.focus()
     page.page.keyboard.press("ArrowRight")

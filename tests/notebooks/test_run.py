@@ -40,7 +40,7 @@ def test_runs_in_a_clean_kernel_and_says_nothing_unasked(path, tmp_path, monkeyp
     notebook = nbformat.read(path, 4)
     start = time.perf_counter()
     folder = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=60, resources=folder, store_widget_state=False).execute()
+    NotebookClient(notebook, timeout=300, startup_timeout=300, resources=folder, store_widget_state=False).execute()
     print(f"{path.stem}: {time.perf_counter() - start:.1f} s")
     text = nbformat.writes(notebook)
     assert len(text) < 5_000_000
@@ -56,4 +56,6 @@ def test_runs_from_any_working_folder(where, tmp_path):
     for path in (*LESSONS[:2], *EXERCISES[:1]):
         notebook = nbformat.read(path, 4)
         resources = {"metadata": {"path": str(folder)}}
-        NotebookClient(notebook, timeout=60, resources=resources, store_widget_state=False).execute()
+        NotebookClient(
+            notebook, timeout=300, startup_timeout=300, resources=resources, store_widget_state=False
+        ).execute()
