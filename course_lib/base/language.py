@@ -16,7 +16,7 @@ _BETWEEN = re.compile(r"(?<=[\w%）)])[;:] (?=\S)")
 _LAST_STOP = re.compile(r"(?<=[\w%）])\.$", re.MULTILINE)
 _GAP = re.compile(r"(?<=[，；：。！？、]) (?=[^ \n←])")
 _NO_BLANK, _BLANK = (
-    re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])"),
+    re.compile(rf"(?<=[{HAN}）」”]) (?=[{HAN}（「“])"),
     re.compile(rf"(?<=[{HAN}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[{HAN}])"),
 )
 

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 from course_lib.base.errors import finite
+from course_lib.base.language import _
 
 KB, MB, GB, TB, PB = 1e3, 1e6, 1e9, 1e12, 1e15
 KiB, MiB, GiB, TiB, PiB = 2**10, 2**20, 2**30, 2**40, 2**50
@@ -150,7 +151,9 @@ def say_time(time_s: float, digits: int = 3) -> str:
     """
     if not _exists(time_s):
         return NOTHING
-    return "0 s" if time_s == 0 else _said(float(time_s), _SECONDS, "", digits)
+    number, unit = ("0", "s") if time_s == 0 else _said(float(time_s), _SECONDS, "", digits).split(" ")
+    words = {"days": _("{n} days"), "years": _("{n} years")}
+    return words[unit].format(n=number) if unit in words else f"{number} {unit}"
 
 
 _UNIT_AFTER = re.compile(r"(?<=\d) (?=(?:%|×|[kKMGTPE]?i?[Bb](?:/s)?|[nµm]?s|min|h)(?!\w))")

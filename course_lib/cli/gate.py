@@ -5,7 +5,7 @@ import datetime as dt
 import json
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 
 HELP = "check a design against targets: what is met, what stops, who decides"
 
@@ -53,6 +53,6 @@ def run(args: argparse.Namespace) -> int:
         print(log_entry(report))
     else:
         for v in report.verdicts:
-            print(f"{_(v.state)}: {v.sentence}")
+            print(punctuated(f"{_(v.state)}: {v.sentence}"))
         print(_("Goes on.") if report.passes else _("Stopped."))
     return 0 if report.passes else 1

@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 
 # One module a command, imported only when it is asked for, so that help stays fast.
 COMMANDS = {
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return int(module.run(args) or 0)
     except CourseError as error:
-        print(f"interconnect {args.command}: {error}", file=sys.stderr)
+        print(punctuated(f"interconnect {args.command}: {error}"), file=sys.stderr)
         return 2
     except BrokenPipeError:
         return 0

@@ -5,7 +5,7 @@ import json
 import sys
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.base.units import say_share
 from course_lib.cli.train_step import add_model_arguments, count, described, gigabytes, list_models, shape_of
 from course_lib.plan.progressbar import Bar
@@ -96,4 +96,4 @@ def in_words(found: Found, top: int) -> str:
     lines += ["", _("The frontier: nothing else is quicker with as little memory and as few GPUs."), head]
     chosen = found.frontier if len(found.frontier) <= top else found.frontier[:: -(-len(found.frontier) // max(top, 1))]
     lines += [_line(found.row(int(i))) for i in chosen]
-    return "\n".join(lines) + "\n"
+    return punctuated("\n".join(lines)) + "\n"

@@ -6,7 +6,7 @@ import math
 import sys
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_time
 from course_lib.timing import system as systems
 from course_lib.timing.tuning import Prediction, predict
@@ -123,7 +123,7 @@ def in_words(made: list[Prediction], name: str) -> str:
         parts = ", ".join(f"{_(word)} {say_time(seconds)}" for word, seconds in largest if seconds > 0)
         lines += ["", _("{time} = {parts}.").format(time=say_time(last.time_s), parts=parts)]
     lines += [last.valid.reason, ""]
-    return "\n".join(lines)
+    return punctuated("\n".join(lines))
 
 
 def _list_systems(as_data: bool) -> int:

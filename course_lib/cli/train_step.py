@@ -6,7 +6,7 @@ import math
 import sys
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.base.units import say_rate, say_share, say_time
 from course_lib.plan import modelfile
 from course_lib.plan.grid import ORDER
@@ -216,7 +216,7 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
         lines.append(
             text.format(axis=s.axis, n=s.n_ranks, groups=s.n_groups, link=s.link, rate=say_rate(s.bandwidth_Bps))
         )
-    return "\n".join(lines) + "\n"
+    return punctuated("\n".join(lines)) + "\n"
 
 
 def said() -> dict[str, str]:

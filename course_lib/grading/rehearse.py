@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.grading import bank
 from course_lib.grading.identify import exercise_of, source_of
 from course_lib.grading.notebook import MIMETYPE
@@ -265,7 +265,7 @@ def report(result: Rehearsal) -> str:
         lines += ["         " + sentence for sentence in verdict.sentences[:4]]
     points, of = sum(v.points for v in result.verdicts), sum(v.of for v in result.verdicts)
     lines.append(_("  {points:g} of {of:g} points").format(points=round(points, 2), of=of))
-    return "\n".join(lines)
+    return punctuated("\n".join(lines))
 
 
 def as_data(result: Rehearsal) -> dict[str, Any]:

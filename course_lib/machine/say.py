@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report, Sweep
 
@@ -72,7 +72,8 @@ def sweep_line(sweep: Sweep) -> str:
 def in_words(report: Report) -> str:
     """Return the report as text: verdict, findings, causes with their tests, tables, damage, what is unknown."""
     verdicts = {HEALTHY: _("HEALTHY"), FINDING: _("FINDING"), CANNOT_TELL: _("CANNOT TELL")}
-    lines = [f"{verdicts[report.status]}: {report.headline}", ""]
+    verdict = verdicts[report.status]  # in Chinese, which has no capitals, a headline may begin with it
+    lines = [report.headline if report.headline.startswith(verdict) else f"{verdict}: {report.headline}", ""]
     if report.saw:
         lines += [_("Read: {what}").format(what="; ".join(report.saw)), ""]
     if len(report.findings) > 1:
@@ -93,7 +94,7 @@ def in_words(report: Report) -> str:
         lines += [_("Unknown: {what}").format(what="; ".join(report.unknown)), ""]
     if report.paste:
         lines += [*dict.fromkeys(report.paste), ""]
-    return "\n".join(lines)
+    return punctuated("\n".join(lines))
 
 
 def _table(sweep: Sweep) -> list[str]:
