@@ -51,6 +51,8 @@ PAGES = [
     "follow_a_number",
     "translate",
 ]
+FAULTS = sorted(f"faults/{path.stem}" for path in (ROOT / "docs" / "faults").glob("*.md"))
+TREE = "\n\n```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```\n"
 
 NOTE = (
     "These pages are the course to read. Point at a mark in a figure for its numbers, drag over a part to see it larger, "
@@ -89,26 +91,31 @@ def lay_out(paths: list[Path], pages: Path, runs: Path, *, math: bool) -> None:
         (pages / folder).mkdir(parents=True)
     runs.mkdir(parents=True, exist_ok=True)
     shutil.copy(HERE / "conf.py", pages)
-    shutil.copytree(ROOT / "docs" / "images", pages / "docs" / "images")
+    for folder in ("images", "faults/images"):
+        shutil.copytree(ROOT / "docs" / folder, pages / "docs" / folder)
     put_static(pages / "_static", math=math)
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         drawn = list(pool.map(lesson, paths, [runs] * len(paths), [pages / "_static" / "moves"] * len(paths)))
-    kept = {f"notebooks/{path.name}" for path in paths} | {f"docs/{name}.md" for name in PAGES}
+    kept = {f"notebooks/{path.name}" for path in paths} | {f"docs/{name}.md" for name in (*PAGES, *FAULTS)}
     for path, notebook in zip(paths, drawn):
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = links(cell.source, "notebooks", kept)
         nbformat.write(notebook, pages / "notebooks" / path.name)
-    for name in PAGES:
+    for name in (*PAGES, *FAULTS):
         text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         text = re.sub(r'<a id="([\w-]+)"></a>', r"[]{#\1}", text)  # an anchor that Sphinx knows
-        (pages / "docs" / f"{name}.md").write_text(links(text, "docs", kept), encoding="utf-8")
+        (pages / "docs" / f"{name}.md").write_text(
+            links(text, f"docs/{name}".rpartition("/")[0], kept), encoding="utf-8"
+        )
+    with (pages / "docs" / "faults" / "index.md").open("a", encoding="utf-8") as index:
+        others = [name.partition("/")[2] for name in FAULTS if name != "faults/index"]
+        index.write(TREE.format("Faults", "\n".join(others)))
     readme = links((ROOT / "README.md").read_text(encoding="utf-8"), "", kept)
-    tree = "\n\n```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```\n"
     title, _newline, rest = readme.partition("\n")
     readme = f"{title}\n\n> {NOTE}\n{rest}"
-    readme += tree.format("Lessons", "\n".join(f"notebooks/{path.stem}" for path in paths))
-    readme += tree.format("Held against the world", "\n".join(f"docs/{name}" for name in PAGES))
+    readme += TREE.format("Lessons", "\n".join(f"notebooks/{path.stem}" for path in paths))
+    readme += TREE.format("Held against the world", "\n".join(f"docs/{name}" for name in (*PAGES, "faults/index")))
     (pages / "index.md").write_text(readme, encoding="utf-8")
 
 

@@ -47,4 +47,14 @@ document.addEventListener("DOMContentLoaded", () => {
   new MutationObserver(() => places.filter((place) => place.dataset.drawn).forEach(draw))
     .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   window.addEventListener("beforeprint", () => places.filter((place) => !place.dataset.drawn).forEach(draw));
+
+  // For readers with a keyboard or a screen reader: a table that scrolls takes the focus, the theme's search is named by what it shows.
+  const scrolls = () => document.querySelectorAll(".bd-article table, .site-words").forEach((part) => {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+    else part.removeAttribute("tabindex");
+  });
+  scrolls();
+  addEventListener("resize", scrolls);
+  document.addEventListener("toggle", scrolls, true);
+  document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
 });

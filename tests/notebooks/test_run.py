@@ -8,6 +8,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
+from course_lib.explorers import explorer
+from course_lib.figures import show
+from tests.figures import sight
+
 from .lessons import EXERCISES, LESSONS, ROOT, SOLUTIONS
 
 
@@ -21,6 +25,9 @@ def test_runs_from_first_to_last_cell(path, monkeypatch, capsys):
     monkeypatch.setenv("INTERCONNECT_GRADING", "1")
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
+    shown, bundle = [], show.bundle
+    for module in (show, explorer):
+        monkeypatch.setattr(module, "bundle", lambda fig, **how: shown.append(fig) or bundle(fig, **how))
     try:
         for number, cell in enumerate(nbformat.read(path, 4).cells):
             if cell.cell_type == "code":
@@ -29,6 +36,20 @@ def test_runs_from_first_to_last_cell(path, monkeypatch, capsys):
                 assert result.success, f"cell {number}: {error!r}\n{cell.source}"
     finally:
         InteractiveShell.clear_instance()
+    assert shown or path not in LESSONS
+    for figure in shown:
+        is_for_every_reader(figure)
+
+
+def is_for_every_reader(figure):
+    """A description with a number, a table, series that differ by more than colour, and nothing pale."""
+    title = show.title_of(figure)[0]
+    alt, columns, rows = show.meta_of(figure)
+    assert re.search(r"\d", alt), title
+    assert columns, title
+    assert rows, title
+    assert sight.alike(figure) == [], title
+    assert sight.pale(figure) == [], title
 
 
 @pytest.mark.kernel

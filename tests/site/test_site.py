@@ -15,6 +15,7 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.comm.schedule import Schedule
 from course_lib.explorers.lesson04 import stepper
+from tests.browser import access, lab
 
 from ..browser import demo
 
@@ -285,3 +286,26 @@ def test_a_browser_without_a_network_draws_hovers_and_zooms(opened, ground):
     page.wait_for_function(
         f"JSON.stringify({graph}._fullLayout.xaxis.range) !== {json.dumps(json.dumps(before, separators=(',', ':')))}"
     )
+
+
+@pytest.mark.kernel
+def test_axe_finds_no_serious_fault_on_either_ground_and_width(site, lesson):
+    chromium = lab.chromium()
+    if chromium is None:
+        pytest.skip("Chromium is not installed here.")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    wrong = []
+    with sync_api.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for ground in ("light", "dark"):
+            page = browser.new_context(color_scheme=ground).new_page()
+            for path in (lesson, site / "docs" / "faults" / "a_narrow_page.html"):
+                page.goto(path.as_uri())
+                page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+                for width in (1200, 360):
+                    page.set_viewport_size({"width": width, "height": 900})
+                    page.wait_for_timeout(200)
+                    wrong += [f"{path.stem}, {ground}, {width}: {said}" for said in access.faults(page, "body")]
+                    assert page.evaluate("document.documentElement.scrollWidth") <= width
+        browser.close()
+    assert wrong == []
