@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.base.errors import CourseError
-from course_lib.base.language import _
+from course_lib.base.language import _, punctuated
 from course_lib.grading import probe, wire
 from course_lib.grading.answers import Entries
 from course_lib.grading.question import Case, Misconception, Question, apply
@@ -203,4 +203,4 @@ def _call(question: Question, case: Case) -> str:
 
 
 def _for(question: Question, case: Case, problem: str) -> str:
-    return f"`{_call(question, case)}`: {problem}" if question.kind == "function" else problem
+    return f"`{_call(question, case)}`: {punctuated(problem)}" if question.kind == "function" else punctuated(problem)
