@@ -98,7 +98,7 @@ def test_the_plan_of_the_site_names_controls_that_the_lessons_have():
         files = [p for p in (ROOT / "course_lib" / "explorers").rglob("*.py") if f"lesson{number}" in p.as_posix()]
         source = "".join(path.read_text(encoding="utf-8") for path in files)
         for name in {*controls, *controls.get("labels", {})} - {"labels"}:
-            assert re.search(rf"\b{name}=(?:\w*Slider|Choice|Toggle|Entry|Stepper)\(", source), (number, name)
+            assert re.search(rf"\b{name}=(?:\w*Slider|Choice|Toggle|Entry|Stepper|Paste)\(", source), (number, name)
 
 
 def test_a_panel_says_what_is_held_and_waits_for_the_guess(build, packed):
