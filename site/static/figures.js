@@ -34,6 +34,11 @@ document.addEventListener("DOMContentLoaded", () => {
     Plotly.react(plot, data, layout, { ...config, responsive: true }).then(() => { place.dataset.drawn = isDark() ? "dark" : "light"; });
   }
 
+  // The theme's arrow beside a group of pages has no words.
+  for (const arrow of document.querySelectorAll("li.has-children > details > summary")) {
+    arrow.setAttribute("aria-label", `pages under ${arrow.closest("li").querySelector("a").textContent}`);
+  }
+
   const places = [...document.querySelectorAll(".site-figure")];
   window.siteDraw = (place) => { if (place.dataset.drawn) draw(place); }; // the others are drawn when they come into sight
   const watcher = new IntersectionObserver(
