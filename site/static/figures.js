@@ -53,12 +53,13 @@ document.addEventListener("DOMContentLoaded", () => {
     .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   window.addEventListener("beforeprint", () => places.filter((place) => !place.dataset.drawn).forEach(draw));
 
-  // For readers with a keyboard or a screen reader: a table that scrolls takes the focus, the theme's search is named by what it shows.
-  const scrolls = () => document.querySelectorAll(".bd-article table, .site-words").forEach((part) => {
+  // For readers with a keyboard or a screen reader: what scrolls takes the focus (tables, formulas), the theme's search is named by what it shows.
+  const scrolls = () => document.querySelectorAll(".bd-article table, .site-words, mjx-container").forEach((part) => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
     else part.removeAttribute("tabindex");
   });
   scrolls();
+  addEventListener("load", () => window.MathJax?.startup?.promise?.then(scrolls)); // formulas come later than the page
   addEventListener("resize", scrolls);
   document.addEventListener("toggle", scrolls, true);
   document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
