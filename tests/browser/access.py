@@ -86,6 +86,9 @@ def touching(browser, drawn: list[dict], width: int = PHONE_PX) -> list[str]:
     for one in drawn:
         title = ((one["layout"].get("meta") or {}).get("title") or "")[:60]
         told = {key: one.get(key, {}) for key in ("data", "layout", "config")}
+        told["layout"] = {
+            key: part for key, part in told["layout"].items() if key != "title"
+        }  # it stands over the figure
         wrong += [f"{title}: {said}" for said in page.evaluate(TOUCHING, told | {"width": width})]
     page.close()
     return wrong
