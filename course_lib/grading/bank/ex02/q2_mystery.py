@@ -1,5 +1,7 @@
 """Question 02.q2: find α and β of a hidden link."""
 
+from functools import cache
+
 import numpy as np
 
 from course_lib.base.language import _
@@ -12,14 +14,21 @@ from course_lib.links.calibrate import fit, mystery_link
 def _mystery(rng: np.random.Generator) -> dict[str, list[float]]:
     """Return the points of this learner's mystery link, such that equal weights find another latency than they should."""
     while True:
-        link = mystery_link(int(rng.integers(1_000_000)))
-        points = {
-            "message_B": [int(b) for b in link.message_B],
-            "time_us": [float(f"{t / US:.5g}") for t in link.time_s],
-        }
-        ratio = _found(**points, weights="equal")["latency_us"] / _found(**points)["latency_us"]
-        if ratio < 0.4 or 0.6 < ratio < 0.8 or ratio > 2.5:
-            return points
+        points, tells = _points(int(rng.integers(1_000_000)))
+        if tells:
+            return {name: list(values) for name, values in points.items()}
+
+
+@cache  # a learner's link is looked for again at every check
+def _points(seed: int) -> tuple[dict[str, list[float]], bool]:
+    """Return the points of a seed, and whether equal weights find another latency there than they should."""
+    link = mystery_link(seed)
+    points = {
+        "message_B": [int(b) for b in link.message_B],
+        "time_us": [float(f"{t / US:.5g}") for t in link.time_s],
+    }
+    ratio = _found(**points, weights="equal")["latency_us"] / _found(**points)["latency_us"]
+    return points, ratio < 0.4 or 0.6 < ratio < 0.8 or ratio > 2.5
 
 
 def _found(message_B: list[int], time_us: list[float], weights: str = "relative") -> dict[str, float]:
