@@ -56,6 +56,9 @@ _SWITCHED = {innetwork.sharp_all_reduce, innetwork.sharp_broadcast, innetwork.sh
 _PIPELINED = {
     builder for table in _BUILD.values() for builder in table.values() if "pipeline" in signature(builder).parameters
 }
+# An all-reduce on two levels has two collectives of one name inside domains: in shards or whole, before and after.
+_SHARDED, _WHOLE = ("reduce_scatter", "all_gather"), ("reduce", "broadcast")
+_BY_RAILS = ("all_to_all", "scatter", "gather")  # two levels of these are one schedule, whatever is used inside
 SCATTER = "scatter"  # inside a domain: the message in shards, one for each rail
 _SAME = {
     "nvls": "in-network",
@@ -84,20 +87,35 @@ def algorithms(op: str, *, hierarchical: bool = True) -> list[str]:
     flat = list(_BUILD[op])
     if not hierarchical or op == "send_recv":
         return flat
-    names = [f"hierarchical-{outer}" for outer in flat]
+    inside, between = _levels(op)
+    names = [f"hierarchical-{outer}" for outer in between]
     if op in ("broadcast", "reduce"):
-        names += [f"hierarchical-{SCATTER}+{outer}" for outer in flat]
+        names += [f"hierarchical-{SCATTER}+{outer}" for outer in between]
     names += [
         f"hierarchical-{inner}+{outer}"
-        for inner in flat
-        for outer in flat
+        for inner in inside
+        for outer in between
         if inner != _default_inner(op) and inner != outer
     ]
     return flat + names
 
 
+def _levels(op: str) -> tuple[list[str], list[str]]:
+    """Names of what can be used inside domains, and of what between them."""
+    flat = list(_BUILD[op])
+    if op in _BY_RAILS:
+        return ["direct"], ["direct"]
+    if op == "all_reduce":
+        return [name for name in flat if _has(name, _SHARDED) or _has(name, _WHOLE)], flat
+    return flat, flat
+
+
+def _has(name: str, ops: Sequence[str]) -> bool:
+    return all(name in _BUILD[op] for op in ops)
+
+
 def _default_inner(op: str) -> str:
-    return "direct" if op in ("all_to_all", "scatter", "gather") else "ring"
+    return "direct" if op in _BY_RAILS else "ring"
 
 
 def has_pipeline(op: str, algorithm: str) -> bool:
@@ -109,11 +127,7 @@ def has_pipeline(op: str, algorithm: str) -> bool:
     op = canonical_op(op)
     name = algorithm_name(op, algorithm)
     inner, _plus, outer = name.removeprefix("hierarchical-").rpartition("+")
-    if (
-        name.startswith("hierarchical-")
-        and op == "all_reduce"
-        and (inner or _default_inner(op)) in _BUILD["reduce_scatter"]
-    ):
+    if name.startswith("hierarchical-") and op == "all_reduce" and _has(inner or _default_inner(op), _SHARDED):
         inner = ""  # shards inside a domain go in one piece
     return any(_BUILD[op].get(part) in _PIPELINED for part in (inner, outer))
 
@@ -139,7 +153,7 @@ def algorithm_name(op: str, algorithm: str) -> str:
     if len(parts) == 2 and (parts[0] == parts[1] or parts[0] == _default_inner(op)):
         parts = parts[1:] if parts[0] == _default_inner(op) else parts
     asked = head + "+".join(parts)
-    if head and len(parts) == 2 and all(part in _BUILD[op] for part in parts):
+    if head and len(parts) == 2 and all(part in names for part, names in zip(parts, _levels(op))):
         return asked
     return one_of(_("algorithm of {op}").format(op=op), asked, algorithms(op))
 
@@ -189,8 +203,8 @@ def build(
             return hierarchical.sharded_broadcast(direct.scatter(m, root=root % m), between, direct.all_gather(m))
         return hierarchical.sharded_reduce(direct.reduce_scatter(m), between, direct.gather(m, root=root % m))
     if op == "all_reduce":
-        sharded = inner in _BUILD["reduce_scatter"]
-        ends = ("reduce_scatter", "all_gather") if sharded else ("reduce", "broadcast")
+        sharded = _has(inner, _SHARDED)
+        ends = _SHARDED if sharded else _WHOLE
         one = 1 if sharded else pieces  # the parts follow one another, so a pipeline inside a shard gains nothing
         before, after = (_flat(end, m, inner, one, 0, radix) for end in ends)
         return hierarchical.all_reduce(before, _flat(op, d, outer, pieces, 0, radix), after)

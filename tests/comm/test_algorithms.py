@@ -10,6 +10,7 @@ import pytest
 from course_lib import comm
 from course_lib.base.errors import CourseError
 from course_lib.comm import direct, halving, hierarchical, innetwork, registry, ring, tree
+from course_lib.comm.execute import prove
 from course_lib.comm.meaning import OPS
 from course_lib.comm.registry import algorithm_name, algorithms, build, has_pipeline
 from course_lib.comm.schedule import Schedule
@@ -32,6 +33,26 @@ def schedules():
 def test_every_algorithm_is_registered(name, made):
     known = {builder for table in registry._BUILD.values() for builder in table.values()}
     assert made in known, f"comm/registry.py does not name {name}: docs/add_a_collective.md, step 2"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_an_algorithm_of_one_collective_only_gives_levels_that_can_be_built(op, monkeypatch):
+    own = dict(registry._BUILD)
+    own[op] = {"own": next(iter(own[op].values())), **own[op]}
+    monkeypatch.setattr(registry, "_BUILD", own)
+    names = algorithms(op)
+    for name in names:
+        levels = 4 if name.startswith("hierarchical-") else None
+        built = build(op, 8, name, ranks_per_domain=levels, radix=4)
+        assert prove(built).ok, name
+    two = [name for name in names if name.startswith("hierarchical-") and "own" in name]
+    assert bool(two) == (op not in ("all_to_all", "send_recv", "scatter", "gather")), "rails go one way only"
+    assert op != "all_reduce" or not any("own+" in name for name in two), (
+        "it would need a reduce-scatter and an all-gather"
+    )
+    if op == "all_reduce":
+        with pytest.raises(CourseError, match="no algorithm"):
+            build(op, 8, "hierarchical-own+ring", ranks_per_domain=4)
 
 
 @pytest.mark.parametrize("n", RANKS)
