@@ -48,7 +48,7 @@ def _equation(f: Flows) -> tuple[str, str]:
 
 def _sentence(f: Flows) -> str:
     least = f.ratio
-    words = _("A leaf has {down} cards below and {up} uplinks, {r}:1.").format(down=PER_HOST, up=f.uplinks, r=f.ratio)
+    words = _("Cards below a leaf: {down}; uplinks: {up} ({r}:1).").format(down=PER_HOST, up=f.uplinks, r=f.ratio)
     if f.choice == "adaptive":
         words += " " + _("Spread over all uplinks, a full leaf puts {n} on each; the seed plays no part.").format(
             n=least
