@@ -77,7 +77,8 @@ def picture(found: Report):
     >>> len(picture(report("peers")).data)
     4
     """
-    title = capital(_("{verdict}: {what}").format(verdict=say_verdict(found), what=_short(found.headline)))
+    verdict, what = say_verdict(found), _short(found.headline)
+    title = capital(what if what.startswith(verdict) else _("{verdict}: {what}").format(verdict=verdict, what=what))
     for one in found.sweeps:
         good = one.busbw_Bps is not None and (one.busbw_Bps > 0).all()
         if good:
@@ -88,7 +89,8 @@ def picture(found: Report):
     if tables:
         names, values = zip(*tables, strict=True)
         return diagnosis.pairs(names, values, title=title)
-    return diagnosis.words(title, [*found.paste, *found.notes][:6])
+    said = [*found.paste, *found.notes] or [one.text for one in (*found.findings, *found.causes)]
+    return diagnosis.words(title, said[:6])
 
 
 def _matrices(reading) -> list:
@@ -115,7 +117,7 @@ def _sentence(found: Report) -> str:
 
 
 def _sentence_end(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."
+    return text[:1].upper() + (text[1:] if text.endswith("。") else text[1:].rstrip(".") + ".")
 
 
 def _equation(found: Report) -> tuple[str, str]:

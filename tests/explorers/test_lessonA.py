@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 import pytest
 
 from course_lib.explorers import lessonA
+from course_lib.figures.show import meta_of
 from course_lib.machine import examples, measurefit
 from course_lib.machine.measurecompare import compare
 
@@ -117,3 +118,17 @@ def test_the_race_is_drawn_with_eight_traces():
     fig = lessonA.race_picture(examples.measurement())
     assert len(fig.data) == 8
     go.Figure(fig.to_dict())
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN", "zh_TW"])
+@pytest.mark.parametrize("name", examples.EXAMPLES)
+def test_a_verdict_is_said_once_with_one_stop_and_has_something_under_it(name, language, monkeypatch):
+    monkeypatch.setenv("INTERCONNECT_LANG", language)
+    explorer = lessonA.read_a_log()
+    made = explorer.picture({"log": name, "system": "", "paste": ""}, ("light",))
+    title = " ".join(made.figures[0].layout.title.text.replace("<br>", " ").split())
+    said = lessonA.say_verdict(lessonA.report(name))
+    assert title.lower().count(said) == 1, title
+    assert "。." not in made.sentence
+    assert ".." not in made.sentence
+    assert meta_of(made.figures[0])[2], name
