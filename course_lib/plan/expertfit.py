@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from course_lib.base import tables
 from course_lib.plan import expertruns, experts
 from course_lib.plan.expertconstants import PATH, PHASES
 from course_lib.timing.system import load
@@ -52,7 +53,7 @@ def _fit(phase: str) -> list[dict]:
     old_launch_s, per = line(moved, seen(old))
     rates = {
         (r["system"], int(r["n_ranks"]), int(r["sms"])): float(r[f"{phase}_GBps"])
-        for r in expertruns._rows("expert_rates.csv")
+        for r in tables.rows(expertruns.DATA / "expert_rates.csv")
     }
     away = 7 / 8  # of eight ranks' copies, what leaves the GPU
     cap = rates["dgx-b200", 8, 64] * away / 900

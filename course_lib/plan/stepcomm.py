@@ -1,6 +1,6 @@
 """What the groups of many plans spend on each collective: every answer is `timing.tuning.predict`'s, asked once a kind.
 
-Groups of one kind talk at the same time, so cards that GPUs share are shared (`plan.grid.view`).
+Groups of one kind talk at the same time, so cards that GPUs share are shared (`plan.reach.view`).
 """
 
 import functools

@@ -89,7 +89,7 @@ def stepped_on(
     """Return that schedule and its timing on the system's machine.
 
     >>> from course_lib.timing.system import load
-    >>> stepped_on("all_reduce", "ring", load("dgx-h100"), 8, 1, None)[1].repeats.sum()
+    >>> int(stepped_on("all_reduce", "ring", load("dgx-h100"), 8, 1, None)[1].repeats.sum())
     14
     """
     machine, k = place.topology_of(system, n_hosts), domains_and_ranks(system, n, n_hosts)[1]

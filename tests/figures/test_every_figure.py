@@ -56,15 +56,15 @@ def test_the_ground_is_opaque_and_every_text_readable_on_it(make, name):
 
 def test_it_says_what_is_seen_with_a_number_and_how_to_read_it(figure):
     title, subtitle = title_of(figure)
-    assert re.search(r"\d", title)
-    assert len(subtitle) > 10
+    assert re.search(r"\d", title), f"the title has no number: {title!r}; docs/add_a_figure.md, step 1"
+    assert len(subtitle) > 10, f"no line under the title says how to read it: {subtitle!r}"
 
 
 def test_it_has_a_description_with_numbers_and_a_table(figure):
     alt, columns, rows = meta_of(figure)
-    assert re.search(r"\d", alt)
-    assert len(columns) >= 2
-    assert rows
+    assert re.search(r"\d", alt), f"the description has no number: {alt!r}; docs/add_a_figure.md, step 1"
+    assert len(columns) >= 2, "its table has fewer than two columns: docs/add_a_figure.md, step 1"
+    assert rows, "its table has no line: docs/add_a_figure.md, step 1"
     assert all(len(row) == len(columns) for row in rows)
 
 

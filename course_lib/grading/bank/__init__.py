@@ -1,4 +1,4 @@
-"""The questions, one module per exercise (ex00.py …), each with a tuple QUESTIONS; found by their id."""
+"""The questions, one folder per exercise (ex00 …), each with a tuple QUESTIONS; found by their id."""
 
 import difflib
 import importlib
