@@ -19,7 +19,7 @@ from course_lib.machine.diagnose import diagnose
 from course_lib.machine.measure import ALGORITHMS, Measurement, measure
 from course_lib.machine.measurecompare import Comparison, compare
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report
-from course_lib.machine.say import share_at_the_end
+from course_lib.machine.say import share_at_the_end, with_verdict
 from course_lib.timing import system as systems
 
 AS_THE_LOG_SAYS = ""
@@ -77,8 +77,7 @@ def picture(found: Report):
     >>> len(picture(report("peers")).data)
     4
     """
-    verdict, what = say_verdict(found), _short(found.headline)
-    title = capital(what if what.startswith(verdict) else _("{verdict}: {what}").format(verdict=verdict, what=what))
+    title = capital(with_verdict(say_verdict(found), _short(found.headline)))
     for one in found.sweeps:
         good = one.busbw_Bps is not None and (one.busbw_Bps > 0).all()
         if good:

@@ -1,6 +1,7 @@
 """Say a report: as text for a person, as plain data for a program. Only numbers and known words of a log are repeated."""
 
 import math
+import re
 
 import numpy as np
 
@@ -69,11 +70,23 @@ def sweep_line(sweep: Sweep) -> str:
     return text
 
 
+def with_verdict(verdict: str, headline: str) -> str:
+    """Return a headline that says its verdict once: before it, or in the verdict's spelling where its first clause has it.
+
+    >>> with_verdict("CANNOT TELL", "cannot tell: no whole row"), with_verdict("HEALTHY", "8 ranks: 480 GB/s")
+    ('CANNOT TELL: no whole row', 'HEALTHY: 8 ranks: 480 GB/s')
+    """
+    clause = re.split("[:：]", headline, maxsplit=1)[0]
+    said = re.compile(re.escape(verdict), re.IGNORECASE)
+    if said.search(clause):
+        return said.sub(verdict, clause, count=1) + headline[len(clause) :]
+    return _("{verdict}: {what}").format(verdict=verdict, what=headline)
+
+
 def in_words(report: Report) -> str:
     """Return the report as text: verdict, findings, causes with their tests, tables, damage, what is unknown."""
     verdicts = {HEALTHY: _("HEALTHY"), FINDING: _("FINDING"), CANNOT_TELL: _("CANNOT TELL")}
-    verdict = verdicts[report.status]  # in Chinese, which has no capitals, a headline may begin with it
-    lines = [report.headline if report.headline.startswith(verdict) else f"{verdict}: {report.headline}", ""]
+    lines = [with_verdict(verdicts[report.status], report.headline), ""]
     if report.saw:
         lines += [_("Read: {what}").format(what="; ".join(report.saw)), ""]
     if len(report.findings) > 1:

@@ -1,9 +1,11 @@
 """Every example gives its stated outcome: exit status and words; nothing of a log's text is repeated."""
 
 import json
+import re
 
 import pytest
 
+from course_lib.base.language import _
 from course_lib.cli.main import main
 from course_lib.machine import gallery, say
 
@@ -27,6 +29,17 @@ def test_a_case_gives_its_stated_outcome(case):
     for word in ("planted-secret", "API_TOKEN", "hunter2", "host-a", "UUID", "Authorization", "/build/"):
         assert word not in text
         assert word not in json.dumps(made)
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN", "zh_TW"])
+def test_no_verdict_is_said_twice(monkeypatch, language):
+    monkeypatch.setenv("INTERCONNECT_LANG", language)
+    for case in CASES:
+        report = gallery.run(case)
+        first = say.in_words(report).splitlines()[0]
+        words = [text.lower() for text in (_("HEALTHY"), _("FINDING"), _("CANNOT TELL"))]
+        clauses = " ".join(re.split("[:：]", first)[:2]).lower()
+        assert [clauses.count(word) for word in words] == [int(k == report.exit_status) for k in range(3)], first
 
 
 def test_the_gallery_page_is_up_to_date():
