@@ -30,11 +30,12 @@ from course_lib.base.scale import (  # everything about units is importable from
     say_share,
     say_time,
 )
+from course_lib.base.typed import number_and_rest
 
 __all__ = [
     "DIRECTIONS", "GB", "GBITPS", "GBPS", "KB", "MB", "MS", "NOTHING", "NS", "PB", "TB", "US", "GiB", "KiB", "MiB", "PiB", "Rate", "TiB",
     "parse_bytes", "parse_rate", "parse_time", "say_binary_rate", "say_bit_rate", "say_bytes", "say_number", "say_rate", "say_share",
-    "say_time",
+    "say_time", "says_direction",
 ]  # fmt: skip
 
 DIRECTIONS = ("per direction", "both")
@@ -42,11 +43,8 @@ DIRECTIONS = ("per direction", "both")
 # No port of one cable is faster than this; a larger bit rate is a switch's total, which vendors count in either way.
 FASTEST_PORT_Bps = 1600 * GBITPS
 
-_NUMBER = re.compile(
-    r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\d.,])\s*(.*)", re.ASCII | re.DOTALL
-)
 _PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
-_PREFIX |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_PREFIX |= {"ki": 2**10, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _WORD = {
     "kilo": "k",
     "mega": "M",
@@ -88,18 +86,14 @@ def _split(text: object, what: str, example: str) -> tuple[float, str]:
         raise CourseError(
             _("{what} is {text!r}; text such as {example!r} is expected.").format(what=what, text=text, example=example)
         )
-    match = _NUMBER.fullmatch(text.strip())
-    if not match or not any(c.isdigit() for c in match[1]):
-        comma = re.match(r"\s*[+-]?\d+,\d", text)
-        hint = _(" Write a decimal point, not a comma.") if comma else ""
+    found = number_and_rest(text)
+    if found is None:
         raise CourseError(
             _("{what} {text!r} does not start with a number; write it as {example!r}.").format(
                 what=what, text=text, example=example
             )
-            + hint
         )
-    number = float(match[1].replace(",", "").replace("_", ""))
-    return finite(_("{what} {text!r}").format(what=what, text=text), number, at_least=0), match[2].strip()
+    return finite(_("{what} {text!r}").format(what=what, text=text), found[0], at_least=0), found[1]
 
 
 def _unit(unit: str, text: str, example: str) -> tuple[float, bool]:
@@ -218,6 +212,16 @@ def parse_rate(text: str | Rate, direction: str | None = None) -> Rate:
             ).format(text=text, one=say_rate(rate_Bps), half=say_rate(rate_Bps / 2))
         )
     return Rate(rate_Bps if chosen == "per direction" else rate_Bps / 2)
+
+
+def says_direction(text: str) -> bool:
+    """Return whether something stands after "per second": then it is to be read as the direction.
+
+    >>> says_direction("900 GB/s both ways"), says_direction("900 GB/s")
+    (True, False)
+    """
+    per_second = _PER_SECOND.search(text)
+    return bool(per_second and text[per_second.end() :].strip(" .,;()"))
 
 
 def _no_seconds(text: str, number: float, rest: str) -> str:

@@ -9,10 +9,16 @@ from course_lib.base.errors import CourseError, finite, one_of
 from course_lib.base.language import _
 from course_lib.base.places import notes_folder
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
-from course_lib.base.units import parse_bytes, parse_rate, parse_time
+from course_lib.base.typed import comma_words, number_and_rest
+from course_lib.base.units import parse_bytes, parse_rate, parse_time, says_direction
 
 FILE = "predictions.jsonl"
 CLOSE = 1.1
+USUAL = {  # what a refusal offers; unitwords.py has every way to write them
+    "time": ("ns", "µs", "ms", "s", "min", "h"),
+    "size": ("B", "KB", "MB", "GB", "KiB", "MiB", "GiB"),
+    "rate": ("MB/s", "GB/s", "TB/s", "Mb/s", "Gb/s", "Tb/s"),
+}
 
 
 def kind_of(unit: str) -> str:
@@ -40,30 +46,48 @@ def read(text: str, unit: str = "") -> float:
     (12.0, 0.0015, 3.5)
     """
     text = str(text).strip()
+    said = refusals(unit)
     if not text:
-        raise CourseError(_("Type a number first, as in {example}.").format(example=f"40 {unit}".strip()))
+        raise CourseError(said["empty"])
+    found = number_and_rest(text)
+    if found is None:
+        raise CourseError(said["number"].replace("{text}", repr(text)))
+    number, rest = found
     kind = kind_of(unit)
-    bare = text.replace(",", "").replace(" ", "")
-    try:
-        number = float(bare)
-    except ValueError:
-        number = None
-    if number is None and kind == "number":
-        cut = text.removesuffix(unit).strip() if unit else text
-        try:
-            number = float(cut.replace(",", ""))
-        except ValueError:
-            raise CourseError(
-                _("{text} is not a number; write it as {example}.").format(
-                    text=repr(text), example=f"40 {unit}".strip()
-                )
-            ) from None
     if kind == "number":
+        if rest not in ("", unit):
+            raise CourseError(said["unit"].replace("{unit}", repr(rest)))
         return finite(_("your guess"), number)
-    typed = text if number is None else f"{bare} {unit}"
+    typed = text if rest else f"{text} {unit}"
     if kind == "rate":
-        return parse_rate(typed, direction=None if "direction" in typed else "per direction").per_direction_Bps
+        return parse_rate(typed, direction=None if says_direction(typed) else "per direction").per_direction_Bps
     return parse_time(typed) if kind == "time" else parse_bytes(typed)
+
+
+def refusals(unit: str) -> dict[str, str]:
+    """Return the sentences that refuse an answer in `unit`; {text}, {unit} and {point} in them are for who says them.
+
+    >>> refusals("ms")["unit"]
+    'The unit {unit} is not understood here; write ns, µs, ms, s, min, h, or the number alone for ms.'
+    """
+    example = f"40 {unit}".strip()
+    usual = ", ".join(USUAL.get(kind_of(unit), (unit,)))
+    if unit:
+        strange = _("The unit {unit} is not understood here; write {usual}, or the number alone for {own}.").format(
+            unit="{unit}", usual=usual, own=unit
+        )
+    else:
+        strange = _("The unit {unit} is not understood here; write the number alone.").format(unit="{unit}")
+    return {
+        "empty": _("Type a number first, as in {example}.").format(example=example),
+        "number": _("{text} is not a number; write it as {example}.").format(text="{text}", example=example),
+        "comma": comma_words("{text}", "{point}"),
+        "unit": strange,
+        "below": _("{name} is {value}; it has to be at least {bound}{unit}.").format(
+            name=_("your guess"), value="{text}", bound=0, unit=""
+        ),
+        "endless": _("{name} is {value}; a finite number is expected.").format(name=_("your guess"), value="{text}"),
+    }
 
 
 def say(value: float, unit: str = "") -> str:

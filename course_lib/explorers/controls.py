@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import ipywidgets as widgets
 
+from course_lib.base import typed
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_number, say_rate, say_time
@@ -250,13 +251,7 @@ class Entry(Control):
 
 
 def _number(text: str) -> float:
-    try:
-        number = float(str(text).replace(",", "").replace("_", ""))
-    except ValueError:
-        raise CourseError(
-            _("{text} is not a number; write it as {example}.").format(text=repr(text), example="12.5")
-        ) from None
-    return finite(_("The number"), number)
+    return finite(_("The number"), typed.number(text, "12.5"))
 
 
 def Number(

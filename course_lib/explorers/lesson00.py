@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from course_lib.base import hardware
+from course_lib.base import hardware, typed
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.scale import GB, say_bytes, say_number, say_rate, say_time
@@ -123,7 +123,7 @@ def typed_form(reading: Reading) -> int | None:
     if not found:
         return None
     scale = (1024 if found[3] else 1000) ** (1 + "KMGTP".index(found[2].upper())) / (8 if found[4] == "b" else 1)
-    typed_Bps = float(found[1].replace(",", "")) * scale
+    typed_Bps = typed.number(found[1], "900") * scale
     first = 4 if found[3] else 2 if found[4] == "b" else 0
     return next((first + i for i, rate in enumerate((one, 2 * one)) if abs(typed_Bps / rate - 1) < 1e-6), None)
 

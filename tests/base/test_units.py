@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.base import units
+from course_lib.base import units, unitwords
 from course_lib.base.errors import CourseError
+from course_lib.base.specline import decode
 from course_lib.base.units import (
     GB,
     GBPS,
@@ -24,6 +25,12 @@ from course_lib.base.units import (
     say_rate,
     say_time,
 )
+from course_lib.explorers import answers
+from course_lib.explorers.controls import Number
+
+
+def _guess(text):
+    return answers.read(text, "")
 
 
 @pytest.mark.parametrize(
@@ -109,9 +116,38 @@ def test_what_is_no_rate_is_refused_in_words(text):
     assert len(str(caught.value)) > 20
 
 
-def test_a_decimal_comma_gets_a_hint():
-    with pytest.raises(CourseError, match="decimal point"):
-        parse_rate("0,5 GB/s")
+@pytest.mark.parametrize("parse", [parse_bytes, parse_rate, parse_time, decode, Number("n", 1).parse, _guess])
+@pytest.mark.parametrize(
+    ("number", "point"), [("0,5", "0.5"), ("1,5", "1.5"), ("0,500", "0.500"), ("1,5000", "1.5000"), ("1.500,5", "1500.5"),
+                          ("1,50,000", "1.5"), ("1,", "1.5")]
+)  # fmt: skip
+def test_a_comma_that_marks_no_thousands_is_refused_with_the_point_by_everything_that_reads_numbers(
+    parse, number, point
+):
+    unit = {"parse_bytes": " GB", "parse_time": " ms", "parse_rate": " Gb/s", "decode": " Gb/s"}.get(parse.__name__, "")
+    with pytest.raises(CourseError) as caught:
+        parse(number + unit)
+    assert "comma marks thousands" in str(caught.value)
+    assert str(caught.value).endswith(f"write {point}.")
+
+
+@pytest.mark.parametrize(
+    ("number", "value"), [("1,500", 1500), ("12,345,678.5", 12345678.5), ("1_000", 1000), ("2.", 2)]
+)
+def test_a_comma_before_every_three_digits_is_passed_over_by_everything_that_reads_numbers(number, value):
+    found = [parse_bytes(f"{number} B"), parse_rate(f"{number} B/s", "per direction").per_direction_Bps]
+    assert found == [value, value]
+    assert parse_time(f"{number} s") == Number("n", 1).parse(number) == _guess(number) == value
+
+
+@pytest.mark.parametrize("kind", unitwords.KINDS)
+def test_every_way_to_write_a_unit_is_in_the_words_that_pages_get(kind):
+    words = unitwords.spellings(kind)
+    for word in {"time": ["sec", "seconds", "days", "µs", "h"], "size": ["kiB", "MiB", "gigabytes", "KiB"],
+                 "rate": ["Gbit/s", "GBps", "Tb/s", "gigabits/s", "kiB/s"]}[kind]:  # fmt: skip
+        assert word in words
+    assert set(answers.USUAL[kind]) <= set(words)
+    assert not {"", "gb", "GT/s", "parsec"} & set(words)
 
 
 def test_text_and_argument_that_disagree_about_direction_are_refused():
