@@ -55,9 +55,9 @@ FAULTS = sorted(f"faults/{path.stem}" for path in (ROOT / "docs" / "faults").glo
 TREE = "\n\n```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```\n"
 
 NOTE = (
-    "These pages are the course to read. Point at a mark in a figure for its numbers, drag over a part to see it larger, "
-    "double-click to go back. Explorers move over a few positions of their controls, drawn beforehand: `make lab` opens the "
-    "notebooks, where every control moves freely and exercises are checked."
+    "These pages are the course to read. Point at a mark in a figure for its numbers. In a figure with axes, drag over a part to "
+    "see it larger, double-click to go back; drawings without axes stay as they are. Explorers move over a few positions of their "
+    "controls, drawn beforehand: `make lab` opens the notebooks, where every control moves freely and exercises are checked."
 )
 
 
@@ -125,6 +125,7 @@ def put_static(folder: Path, *, math: bool) -> None:
 
     for path in (HERE / "static").iterdir():
         shutil.copy(path, folder)
+    (folder / "units.js").write_text(panel.units(), encoding="utf-8")
     (folder / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
     (folder / "tex-svg-full.js").touch()
     if math:

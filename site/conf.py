@@ -13,6 +13,8 @@ html_css_files = ["site.css"]
 html_js_files = [
     ("plotly.min.js", {"priority": 100, "defer": "defer"}),
     ("figures.js", {"defer": "defer"}),
+    ("units.js", {"defer": "defer"}),
+    ("reading.js", {"defer": "defer"}),
     ("explorers.js", {"defer": "defer"}),
 ]
 html_copy_source = False

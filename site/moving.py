@@ -33,11 +33,6 @@ FEW = 9  # positions of a slider that no plan names
 MOST = 1300  # pictures of an explorer: about half a minute
 DIGITS = 5
 GONE = {"gone": True}  # a key that the other has not
-UNITS = {
-    "time": ("ns", "µs", "us", "ms", "s", "min", "h"),
-    "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"),
-    "rate": ("MB/s", "GB/s", "TB/s", "Gb/s"),
-}
 
 
 def listen(number: str, *, draw: bool) -> None:
@@ -60,13 +55,14 @@ def listen(number: str, *, draw: bool) -> None:
 
 def question(asked: Predict) -> dict[str, Any]:
     """Return what a page needs to ask for a number: the question, how to read an answer, and the truth, if it is told at once."""
-    kind = answers.kind_of(asked.unit)
     one = answers.read("1", asked.unit)
     found = {
         "name": asked.name,
         "question": asked.question,
         "unit": asked.unit,
-        "units": {unit: answers.read(f"1 {unit}", asked.unit) / one for unit in UNITS.get(kind, ())},
+        "kind": answers.kind_of(asked.unit),
+        "one": one,
+        "refusals": answers.refusals(asked.unit),
     }
     if asked.truth is not None:
         truth = float(asked.truth())

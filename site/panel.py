@@ -4,6 +4,7 @@ import html
 import json
 from typing import Any
 
+from course_lib.base import typed, unitwords
 from course_lib.explorers import page
 
 MOVE = "`make lab` opens the notebook, where every control moves freely."
@@ -43,6 +44,14 @@ def script(found: dict[str, Any], key: str) -> str:
     """Return the data of an explorer as a script, which a page may load from a disk, too."""
     words = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     return f'(window.siteMoves ??= {{}})["{key}"] = {words};\n'
+
+
+def units() -> str:
+    """Return how a number with a unit is read, as a script: the notebook's own pattern, and every unit it takes."""
+    found = {kind: unitwords.spellings(kind) for kind in unitwords.KINDS}
+    found |= {"directions": unitwords.directions(), "words": list(unitwords.WORDS)}
+    found |= {"number": f"^({typed.NUMBER}){typed.AFTER}", "comma": f"^{typed.COMMA}"}
+    return f"window.siteUnits = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))};\n"
 
 
 def control(one: dict[str, Any], name: str) -> str:

@@ -130,15 +130,6 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  // What was typed, in the unit of the question; NaN where it is no number with a unit of the same kind.
-  function number(text, asked) {
-    const found = /^([-+]?[\d.,]+(?:e[-+]?\d+)?)\s*(.*)$/i.exec(text.trim());
-    if (!found) return NaN;
-    const unit = found[2].trim();
-    const factor = unit === "" || unit === asked.unit ? 1 : asked.units[unit] ?? NaN;
-    return Number(found[1].replaceAll(",", "")) * factor;
-  }
-
   function verdict(said, guess, asked) {
     const both = `You said ${said}; ${asked.answer}`;
     if (guess === asked.truth) return `${both}, too.`;
@@ -156,14 +147,18 @@ document.addEventListener("DOMContentLoaded", () => {
     const kept = form.querySelector(".site-kept");
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const guess = number(box.value, asked);
-      if (Number.isNaN(guess)) {
-        kept.textContent = `Type a number first, as in ${`40 ${asked.unit}`.trim()}.`;
+      const { value: guess, bare, refusal } = window.siteRead(box.value, asked);
+      if (refusal) {
+        kept.textContent = refusal;
+        box.setAttribute("aria-invalid", "true");
         box.focus();
         return;
       }
-      const said = /[\d.]$/.test(box.value.trim()) ? `${box.value.trim()} ${asked.unit}`.trim() : box.value.trim();
+      const said = bare ? `${box.value.trim()} ${asked.unit}`.trim() : box.value.trim();
       kept.textContent = "truth" in asked ? verdict(said, guess, asked) : `You said ${said}. The lesson comes back to it.`;
+      box.removeAttribute("aria-invalid");
+      kept.tabIndex = -1;
+      kept.focus(); // box and button close: whoever uses the keyboard stays here
       box.disabled = form.querySelector("button").disabled = true;
       const controls = form.closest(".site-explorer")?.querySelector("fieldset");
       if (controls) controls.disabled = false;

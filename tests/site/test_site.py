@@ -107,7 +107,7 @@ def test_a_panel_says_what_is_held_and_waits_for_the_guess(build, packed):
     assert "Held here: " in text
     assert "Fewer positions than in the notebook: " in text
     assert '<fieldset class="site-controls">' in text
-    asked = {"name": "a", "question": 'is "1" < 2?', "unit": "ms", "units": {}}
+    asked = {"name": "a", "question": 'is "1" < 2?', "unit": "ms"}
     assert '<fieldset class="site-controls" disabled>' in build.panel.explorer(grid | {"guess": asked}, "x")
 
 
@@ -225,10 +225,12 @@ def test_an_explorer_moves_without_a_kernel_and_shows_what_python_draws(build, o
     shown.locator(".site-ask input").fill("much")
     shown.locator(".site-ask button").click()
     assert step.is_disabled()
-    shown.locator(".site-ask input").fill("5 s")
-    shown.locator(".site-ask button").click()
+    assert "'much' is not a number" in shown.locator(".site-kept").inner_text()
+    shown.locator(".site-ask input").fill("5 seconds")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.className") == "site-kept"  # box and button are closed now
     assert re.fullmatch(
-        r"You said 5 s; the model says \S+ ms: \d+ × too much.", shown.locator(".site-kept").inner_text()
+        r"You said 5 seconds; the model says \S+ ms: \d+ × too much.", shown.locator(".site-kept").inner_text()
     )
 
     step.focus()
