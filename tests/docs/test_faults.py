@@ -2,9 +2,12 @@
 
 import ast
 import re
+import tomllib
 
 import pytest
 
+from course_lib.base.errors import CourseError
+from course_lib.explorers import lesson00
 from tests.browser import faults
 
 EVERY = faults.faults()
@@ -42,3 +45,23 @@ def test_a_picture_is_there_and_small_and_files_that_are_named_exist(fault):
 def test_the_situations_that_readers_meet_first_are_among_them():
     assert set(ISSUE_NAMES.split()) <= {fault["file"] for fault in EVERY}
     assert {path.stem for path in (faults.FOLDER / "images").iterdir()} <= {fault["file"] for fault in EVERY}
+
+
+def test_the_page_of_newer_versions_says_which_ranges_end_and_which_do_not():
+    here = next(f["here"] for f in EVERY if f["file"] == "a_newer_plotly").lower()
+    said = re.search(r"the ranges of (.*?) end before .*?; those of (.*?) have no end", here)
+    project = tomllib.loads((faults.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ranges = {re.match(r"[\w-]+", one)[0]: "<" in one for one in project["dependencies"]}
+    for words, ends in zip(said.groups(), (True, False), strict=True):
+        assert set(re.split(r", | and ", words)) == {name for name, there in ranges.items() if there == ends}
+
+
+def test_the_error_of_the_page_is_one_that_the_named_explorer_raises_and_the_last_step_heals():
+    see = next(f["see"] for f in EVERY if f["file"] == "an_error_in_a_callback")
+    typed = [re.search(r"Type `(.+?)`", step)[1] for step in see[1:]]
+    explorer = lesson00.decoder()
+    assert explorer.controls["line"].label in see[1]
+    held = {"unsaid": "both", "message_B": 1e9}
+    with pytest.raises(CourseError, match=typed[0]):
+        explorer.picture(held | {"line": typed[0]}, ("light",))
+    assert explorer.picture(held | {"line": typed[1]}, ("light",)).figures
