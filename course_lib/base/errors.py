@@ -141,8 +141,10 @@ def whole(name: str, value: object, *, at_least: int | None = None, at_most: int
     return value
 
 
-def one_of(kind: str, name: object, valid: Iterable[str]) -> str:
+def one_of(kind: str, name: object, valid: Iterable[str], few: Iterable[str] | None = None) -> str:
     """Return `name` if it is one of `valid`, else raise a CourseError that lists the nearest names.
+
+    Where none is near it lists `few`, or `valid` where that is short enough to be read.
 
     >>> one_of("link", "nvlink7", ["nvlink5", "nvlink6", "pcie5"])
     Traceback (most recent call last):
@@ -165,6 +167,6 @@ def one_of(kind: str, name: object, valid: Iterable[str]) -> str:
         )
     raise CourseError(
         _("There is no {kind} {name}. Valid: {valid}.").format(
-            kind=kind, name=_shown(name), valid=", ".join(valid[:40])
+            kind=kind, name=_shown(name), valid=", ".join(valid[:40] if few is None else few)
         )
     )

@@ -116,10 +116,13 @@ def line(item: str, field: str) -> Value:
     ('900', 'both')
     """
     item = find(item)
-    found = one_of(_("value of {item}").format(item=item), field, _by_item()[item])
+    has = _by_item().get(item, {})
+    if not has:
+        raise CourseError(_("hardware.csv has no values of {item}.").format(item=item))
+    found = one_of(_("value of {item}").format(item=item), field, has)
     if found != field:  # the case of a field means something: _bps is bits, _Bps bytes
         raise CourseError(_("{item} has no value {field}; it has {found}.").format(item=item, field=field, found=found))
-    return _by_item()[item][found]
+    return has[found]
 
 
 def value(item: str, field: str) -> float:
@@ -166,7 +169,7 @@ def record(item: str) -> dict[str, float | str]:
     >>> record("pcie5")["lanes"]
     16.0
     """
-    return {field: found.value for field, found in _by_item()[find(item)].items()}
+    return {field: found.value for field, found in _by_item().get(find(item), {}).items()}
 
 
 def source_of(item: str, field: str) -> _sources.Source:
@@ -184,14 +187,14 @@ def source_of(item: str, field: str) -> _sources.Source:
 
 
 def link(name: str) -> Link:
-    """Return a link.
+    """Return a link; raises CourseError for unknown names and for a link without `line_Bps`.
 
     >>> link("nvlink5").line_Bps / 1e9
     900.0
     """
     name = find(name, "link")
     values, item = record(name), table().items[name]
-    return Link(name, item.title, item.family, values["line_Bps"], values.get("latency_s"))
+    return Link(name, item.title, item.family, value(name, "line_Bps"), values.get("latency_s"))
 
 
 def gpu(name: str) -> Gpu:

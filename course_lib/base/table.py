@@ -1,7 +1,9 @@
 """Reading the hardware table: every line is checked, units become SI, both directions become one, formulas are computed."""
 
 import ast
+import datetime as dt
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,6 +13,7 @@ from course_lib.base.language import _
 
 KINDS = ("spec", "measured", "derived", "reported", "assumed")
 DIRECTIONS = ("", "per direction", "both", "busbw")
+EXAMPLE = "{},line_Bps,450,GB/s,per direction,raw,spec,,source,2026-11-30,"  # of the line that a link has to have
 NAME = "name"  # the unit of a value that names another item
 
 # Every unit the table may use, and what one of it is in SI (bytes, seconds, bits per second for a lane, FLOP/s, W).
@@ -34,6 +37,18 @@ SUFFIX_UNITS = {
     "usd": {"USD"},
     "J": {"USD/kWh"},
 }
+# Nothing of the table is below zero. A frame may have no check bytes and a week no failures; a rate, a peak, a power, a
+# number of lanes is never zero.
+NEVER_ZERO = {"bits", "lanes", "links", "ports", "chips", "hosts", "GPUs"}
+NEVER_ZERO |= SUFFIX_UNITS["Bps"] | SUFFIX_UNITS["bps"] | SUFFIX_UNITS["flops"] | SUFFIX_UNITS["W"]
+NEVER_ZERO |= {"GB", "TB", "GiB", "TiB"}  # memories
+NAMES = {
+    "scale_up": "link",
+    "host_link": "link",
+    "nic": "link",
+    "gpu": "gpu",
+    "switch": "switch",
+}  # by field: what it names
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +96,17 @@ def _complain(row: dict[str, str], text: str) -> CourseError:
     return CourseError(place + text)
 
 
+def _is_date(text: str) -> bool:
+    """Whether a text is a day or a month: 2026-11-30, 2026-11."""
+    if not re.fullmatch(r"\d{4}-\d\d(-\d\d)?", text, re.ASCII):
+        return False
+    try:
+        dt.date.fromisoformat(text if len(text) == 10 else f"{text}-01")
+    except ValueError:
+        return False
+    return True
+
+
 def _check(row: dict[str, str], items: dict, seen: dict, source_keys: Iterable[str]) -> None:
     """Refuse a line that no reader could trust."""
     suffix, unit, kind = row["field"].rsplit("_", 1)[-1], row["unit"], row["kind"]
@@ -109,6 +135,12 @@ def _check(row: dict[str, str], items: dict, seen: dict, source_keys: Iterable[s
             lambda: _("the source {k} is not known.").format(k=row["source"]),
         ),
         (kind != "assumed" or row["note"], lambda: _("an assumed value has to say why, in its note.")),
+        (
+            _is_date(row["as_of"]),
+            lambda: _("as_of is {given!r}; a day or a month is expected, as 2026-11-30 or 2026-11.").format(
+                given=row["as_of"]
+            ),
+        ),
         (not is_rate or row["direction"], lambda: _("a rate has to say its direction.")),
         (
             (row["direction"] == "busbw") == ("busbw" in row["field"]),
@@ -152,6 +184,10 @@ def build(item_rows: list[dict[str, str]], value_rows: list[dict[str, str]], sou
         if row["unit"] == NAME:
             if row["value"] not in items:
                 raise _complain(row, _("it names {name}, which is not in items.csv.").format(name=row["value"]))
+            found, wanted = items[row["value"]].kind, NAMES.get(field)
+            if wanted and found != wanted:
+                text = _("{name} is a {found} in items.csv; {field} names a {wanted}.")
+                raise _complain(row, text.format(name=row["value"], found=found, field=field, wanted=wanted))
             result: float | str = row["value"]
         elif row["kind"] == "derived":
             result = _evaluate(row, lambda f: resolve(item, f, chain), lambda i, f: resolve(i, f, chain))
@@ -164,12 +200,20 @@ def build(item_rows: list[dict[str, str]], value_rows: list[dict[str, str]], sou
                 result /= 2
         if not isinstance(result, str) and not math.isfinite(result):
             raise _complain(row, _("the value is not finite."))
+        if not isinstance(result, str) and result < 0:
+            raise _complain(row, _("the value is below zero."))
+        if result == 0 and (row["unit"] in NEVER_ZERO or field == "hbm_B"):
+            raise _complain(row, _("the value is zero; it has to be more."))
         fields = ("unit", "direction", "basis", "kind", "formula", "source", "as_of", "note")
         done[item, field] = Value(item, field, result, row["value"], *(row[f] for f in fields))
         return result
 
     for item, field in seen:
         resolve(item, field)
+    for row in item_rows:
+        if row["kind"] == "link" and (row["item"], "line_Bps") not in seen:
+            text = _("items.csv, line {line}: the link {name} has no line_Bps. Add a line to hardware.csv: {example}.")
+            raise CourseError(text.format(line=row["line"], name=row["item"], example=EXAMPLE.format(row["item"])))
     return Table(MappingProxyType(items), MappingProxyType(aliases), MappingProxyType({k: done[k] for k in seen}))
 
 

@@ -144,7 +144,7 @@ def algorithm_name(op: str, algorithm: str) -> str:
     """
     op = canonical_op(op)
     if not isinstance(algorithm, str):
-        return one_of(_("algorithm of {op}").format(op=op), algorithm, algorithms(op))
+        return _one_of(op, algorithm)
     asked = algorithm.strip().lower().replace("_", "-").replace(" ", "-")
     head, tail = (
         ("hierarchical-", asked.removeprefix("hierarchical-")) if asked.startswith("hierarchical-") else ("", asked)
@@ -155,7 +155,14 @@ def algorithm_name(op: str, algorithm: str) -> str:
     asked = head + "+".join(parts)
     if head and len(parts) == 2 and all(part in names for part, names in zip(parts, _levels(op))):
         return asked
-    return one_of(_("algorithm of {op}").format(op=op), asked, algorithms(op))
+    return _one_of(op, asked)
+
+
+def _one_of(op: str, asked: object) -> str:
+    """Return a name of the list, or raise a CourseError with the nearest; where none is near, with the flat ones and their pattern."""
+    flat, known = algorithms(op, hierarchical=False), algorithms(op)
+    levels = ["hierarchical-X"] * (len(known) > len(flat)) + ["hierarchical-X+Y"] * any("+" in name for name in known)
+    return one_of(_("algorithm of {op}").format(op=op), asked, known, flat + levels)
 
 
 def build(

@@ -29,7 +29,7 @@ class Reply:
     why: str = ""
 
 
-class _TimeUp(BaseException):
+class TimeUp(BaseException):
     """Raised by the alarm; not an Exception, so that `except Exception` in an answer does not swallow it."""
 
 
@@ -40,7 +40,7 @@ def ask_value(namespace: Mapping[str, Any], name: str) -> Reply:
     value = namespace[name]
     if value is None:
         return Reply(UNTOUCHED)
-    return _packed(value)
+    return packed(value)
 
 
 def ask_function(
@@ -61,11 +61,11 @@ def ask_function(
         why = _("{name} is {kind}; a function is expected.").format(name=f"`{name}`", kind=type(function).__name__)
         return [Reply(REFUSED, why=why)] * len(inputs)
     replies: list[Reply] = []
-    with _quiet(), _alarm(seconds):
+    with quiet(), alarm(seconds):
         try:
             for arguments in inputs:
                 replies.append(_call(function, arguments, driver))
-        except _TimeUp:
+        except TimeUp:
             why = _("It ran for more than {s:g} s and was stopped. Is there a loop that does not end?").format(
                 s=seconds
             )
@@ -77,7 +77,7 @@ def _call(function: Any, arguments: Sequence[Any], driver: Any) -> Reply:
     fresh = wire.decode(wire.encode(list(arguments)))
     try:
         value = driver(function, *fresh) if driver else function(*fresh)
-    except _TimeUp:
+    except TimeUp:
         raise
     except NotImplementedError:
         return Reply(UNTOUCHED)
@@ -86,23 +86,32 @@ def _call(function: Any, arguments: Sequence[Any], driver: Any) -> Reply:
     except KeyboardInterrupt:
         return Reply(FAILED, why=_("It was interrupted."))
     except BaseException as error:
-        return Reply(FAILED, why=_failure(error))
+        return Reply(FAILED, why=failure(error))
     if value is None:
         return Reply(FAILED, why=_("It returned nothing (None). Is there a `return`?"))
-    return _packed(value)
+    return packed(value)
 
 
-def _packed(value: Any) -> Reply:
+def packed(value: Any) -> Reply:
+    """Return an answer as wire text, or a refusal with the reason.
+
+    >>> packed(2.5).text, packed(2.5).state
+    ('2.5', 'value')
+    """
     try:
         return Reply(VALUE, text=wire.encode(value))
     except CourseError as error:
         return Reply(REFUSED, why=str(error))
     except BaseException as error:
-        return Reply(REFUSED, why=_failure(error))
+        return Reply(REFUSED, why=failure(error))
 
 
-def _failure(error: BaseException) -> str:
-    """Return a sentence with the exception and the line of the learner's own code, never a traceback."""
+def failure(error: BaseException) -> str:
+    """Return a sentence with the exception and the line of the learner's own code, never a traceback.
+
+    >>> failure(KeyError("x"))
+    "It raised KeyError: 'x'."
+    """
     try:
         message = str(error)[:200]
     except BaseException:
@@ -124,7 +133,7 @@ def _is_library(filename: str) -> bool:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep what learner code prints or warns out of the cell: anything on stderr would be read as zero marks."""
     with (
         warnings.catch_warnings(),
@@ -136,13 +145,14 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise TimeUp after `seconds`, where the platform has an alarm and this is the main thread."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ring(signum: int, frame: Any) -> None:
-        raise _TimeUp
+        raise TimeUp
 
     before = signal.signal(signal.SIGALRM, ring)
     # It rings again, in case the first ring was swallowed by a bare `except:`.

@@ -47,7 +47,7 @@ def stamp(notebook: dict[str, Any], exercise: str) -> dict[str, Any]:
             continue
         cell["outputs"], cell["execution_count"] = [], None
         if name := checked(source):
-            question = bank.question(name)
+            question = _question(name, exercise)
             if len(waiting) > 1:
                 raise CourseError(f"{exercise}: {name} has {len(waiting)} answer cells; it can have one.")
             grade_id = name.replace(".", "-")
@@ -65,6 +65,16 @@ def stamp(notebook: dict[str, Any], exercise: str) -> dict[str, Any]:
         raise CourseError(f"{exercise}: no check follows the answer cell {waiting[0]['source'][:60]!r}.")
     _give_ids(notebook["cells"])
     return notebook
+
+
+def _question(name: str, exercise: str) -> bank.Question:
+    """Return the question that a notebook asks; an author who did not list it is told where that is done."""
+    try:
+        return bank.question(name)
+    except CourseError as error:
+        place = f"QUESTIONS in course_lib/grading/bank/ex{exercise.split('_')[0].lower()}/__init__.py"
+        text = f"{exercise}: its check asks for {name}, which {place} does not list (docs/add_a_question.md, step 2). {error}"
+        raise CourseError(text) from None
 
 
 def _by_hand(cell: dict) -> bool:

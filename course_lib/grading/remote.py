@@ -98,10 +98,10 @@ def _played(question: Question, remote: _Remote, arguments: Sequence[Any]) -> pr
     except Ended:
         raise
     except Exception as error:
-        return probe.Reply(probe.FAILED, why=probe._failure(error))
+        return probe.Reply(probe.FAILED, why=probe.failure(error))
     if value is None:
         return probe.Reply(probe.FAILED, why=_("It returned nothing (None). Is there a `return`?"))
-    return probe._packed(value)
+    return probe.packed(value)
 
 
 def _spoken(reply: probe.Reply, seconds: float) -> probe.Reply:

@@ -88,6 +88,16 @@ def constants(column: str = "shipped") -> dict[str, float]:
     return found
 
 
+@functools.cache
+def families() -> tuple[str, ...]:
+    """Return the families of GPUs that have fitted constants: what the column `family` of a GPU in items.csv may say.
+
+    >>> families()
+    ('v100', 'a100', 'h100', 'b200', 'mi300x')
+    """
+    return tuple(c.name.removeprefix("attention_") for c in _attentions())
+
+
 @dataclass(frozen=True, slots=True)
 class Chip:
     """A GPU as the step sees it: peaks by precision (operations a second, dense), memory, and whose constants it has."""
@@ -118,7 +128,8 @@ def chip(name: str) -> Chip:
         peak["fp8"] = found.fp8_flops
     if found.fp4_flops:
         peak["fp4"] = found.fp4_flops
-    return Chip(item, found.family or "h100", peak, found.hbm_Bps, found.hbm_B)
+    family = one_of(_("family of GPUs (items.csv, {name})").format(name=item), found.family or "h100", families())
+    return Chip(item, family, peak, found.hbm_Bps, found.hbm_B)
 
 
 @functools.cache

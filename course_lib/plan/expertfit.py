@@ -32,7 +32,7 @@ def line(x: Sequence[float], time_s: Sequence[float]) -> tuple[float, float]:
 
 def _wire_s(run: expertruns.Run, phase: str) -> tuple[float, float]:
     """Seconds of latency and of bytes on the wires alone, every copy sent straight."""
-    fixed_s, per_B, _most = experts._wires(load(run.system), run.n_ranks, run.n_hosts)
+    fixed_s, per_B, _most = experts.wires(load(run.system), run.n_ranks, run.n_hosts)
     return fixed_s, per_B * run.tokens * run.n_active * experts.token_B(run.hidden, phase)
 
 

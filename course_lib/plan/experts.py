@@ -72,8 +72,12 @@ class Exchange:
 
 
 @functools.lru_cache(maxsize=512)
-def _wires(system: System, n: int, n_hosts: int) -> tuple[float, float, str]:
-    """(seconds, seconds per byte, the fabric that sets them) of an all-to-all on the wires alone, from `predict`."""
+def wires(system: System, n: int, n_hosts: int) -> tuple[float, float, str]:
+    """Return (seconds, seconds per byte, the fabric that sets them) of an all-to-all on the wires alone, from `predict`.
+
+    >>> wires(load("dgx-h100"), 8, 1)[2]
+    'scale-up'
+    """
     p = predict("all_to_all", [0.0, 1e9], system, n, n_hosts=n_hosts, ideal=True)
     return float(p.time_s[0]), float(p.time_s[1] - p.time_s[0]) / 1e9, str(p.bottleneck[1])
 
@@ -132,7 +136,7 @@ def exchange(
         return Exchange(phase, way, n, message_B, p.time_s, dict(p.terms), most)
     c = constants(way, phase)
     if way == "low-latency":
-        fixed_s, per_B, most = _wires(place, n, hosts)
+        fixed_s, per_B, most = wires(place, n, hosts)
         share = c.net_eff if most == "network" else c.up_eff
         launch_s = c.net_launch_s if most == "network" else c.launch_s
         sent = per_B * message_B / share
@@ -151,9 +155,9 @@ def _two_levels(shape: Shape, place: System, n: int, hosts: int, one_copy_B, c, 
     per_GPU_B = one_copy_B * copies * (1 - 1 / seat.k)
     up_s = per_GPU_B / np.minimum(c.up_eff * place.scale_up.bandwidth_Bps, sms * c.per_sm_Bps)
     if seat.domains == 1:
-        fixed_s, _per_B, _most = _wires(place, n, hosts)
+        fixed_s, _per_B, _most = wires(place, n, hosts)
         return fixed_s, c.launch_s, up_s, "scale-up"
-    fixed_s, per_B, _most = _wires(place, n, hosts)
+    fixed_s, per_B, _most = wires(place, n, hosts)
     net_s = one_copy_B * float(visits(shape.n_experts, shape.n_active, seat.domains)) * per_B / c.net_eff
     slower = "network" if np.max(net_s - up_s, initial=-np.inf) >= 0 else "scale-up"
     return fixed_s, c.launch_s, np.maximum(net_s, up_s), slower

@@ -7,9 +7,12 @@ import pytest
 from course_lib.base import hardware, sources, table
 from course_lib.base.errors import CourseError
 from course_lib.base.hardware import line, named, record, value
-from course_lib.plan.efficiency import DESCRIBED
+from course_lib.plan.efficiency import families
 
-ITEMS = [{"item": n, "kind": k, "title": n, "family": "", "note": ""} for n, k in (("a", "link"), ("b", "gpu"))]
+ITEMS = [
+    {"item": name, "kind": kind, "title": name, "family": "", "note": "", "line": str(i)}
+    for i, (name, kind) in enumerate((("a", "switch"), ("b", "gpu")), 2)
+]
 GOOD = {"item": "a", "field": "rate_Bps", "value": "900", "unit": "GB/s", "direction": "both", "basis": "raw", "kind": "spec",
         "formula": "", "source": "s", "as_of": "2026-01-01", "note": "", "line": "2"}  # fmt: skip
 
@@ -50,11 +53,84 @@ def test_a_bus_bandwidth_is_never_halved():
         ({"kind": "derived"}, "formula"),
         ({"kind": "derived", "formula": "2 * 3"}, "no typed number"),
         ({"field": "two words"}, "identifier"),
+        *(
+            ({"as_of": day}, "as_of")
+            for day in ("", "yesterday", "2026", "2026-13", "2026-02-30", "20260101", "30.11.2026")
+        ),
+        *(
+            (
+                {"field": field, "unit": unit, "direction": "", "value": value},
+                "below zero" if value == "-1" else "is zero",
+            )
+            for field, unit in (
+                ("hbm_B", "GB"),
+                ("hbm_B", "B"),
+                ("bf16_flops", "TFLOPS"),
+                ("tdp_W", "W"),
+                ("n", "lanes"),
+            )
+            for value in ("-1", "0")
+        ),
+        ({"value": "0"}, "is zero"),
+        *(
+            ({"field": field, "unit": unit, "direction": "", "value": "-1"}, "below zero")
+            for field, unit in (("latency_s", "us"), ("frame_B", "B"), ("faults", "events"), ("share", "fraction"))
+        ),
     ],
 )
 def test_a_line_that_cannot_be_trusted_is_refused_with_its_number(change, complaint):
-    with pytest.raises(CourseError, match=f"line 2.*{complaint}|{complaint}"):
+    with pytest.raises(CourseError, match=f"hardware.csv, line 2 .*{complaint}"):
         built(change)
+
+
+@pytest.mark.parametrize("day", ["2026-11-30", "2026-11"])
+def test_a_day_or_a_month_says_when_a_value_was_read(day):
+    assert built({"as_of": day}).values["a", "rate_Bps"].as_of == day
+
+
+def test_what_a_frame_or_a_week_may_lack_is_zero():
+    for field, unit in (("check_B", "B"), ("faults", "events"), ("latency_s", "us"), ("share", "fraction")):
+        assert built({"field": field, "unit": unit, "direction": "", "value": "0"}).values["a", field].value == 0
+
+
+def test_a_formula_that_gives_nothing_or_less_is_refused():
+    for formula, said in (("rate_Bps - rate_Bps", "is zero"), ("rate_Bps - 2 * rate_Bps", "below zero")):
+        with pytest.raises(CourseError, match=f"hardware.csv, line 2 .*{said}"):
+            built({}, DERIVED | {"formula": formula})
+
+
+LINK = ITEMS[0] | {"item": "nvlink-x", "kind": "link", "line": "9"}
+
+
+@pytest.mark.parametrize("has", [(), ("latency_s",), ("advertised_Bps",)])
+def test_a_link_without_line_rate_is_refused_with_its_line_and_the_one_to_add(has):
+    rows = [
+        GOOD | {"item": "nvlink-x", "field": f} | ({"unit": "us", "direction": ""} if f == "latency_s" else {})
+        for f in has
+    ]
+    with pytest.raises(CourseError, match=r"items.csv, line 9: the link nvlink-x .*hardware.csv: nvlink-x,line_Bps,"):
+        table.build([*ITEMS, LINK], rows, {"s"})
+    example = dict(zip(GOOD, (*table.EXAMPLE.format("nvlink-x").split(","), "3")))
+    assert table.build([*ITEMS, LINK], [example], {"source"}).values["nvlink-x", "line_Bps"].value == 450e9
+
+
+@pytest.mark.parametrize(("field", "wanted"), table.NAMES.items())
+def test_a_field_that_names_an_item_names_one_of_its_kind(field, wanted):
+    with pytest.raises(CourseError, match=f"line 2 .*; {field} names a {wanted}"):
+        table.build(
+            [*ITEMS, ITEMS[0] | {"item": "c", "kind": "cost"}], [GOOD | POINTER | {"field": field, "value": "c"}], {"s"}
+        )
+
+
+def test_an_item_without_values_is_answered_in_words(monkeypatch):
+    """Whoever holds a table that was not read from files (a link without any line in it) gets a sentence, too."""
+    real = hardware.table()
+    items = {**real.items, "nvlink-x": table.Item("nvlink-x", "link", "X", "", "")}
+    monkeypatch.setattr(hardware, "table", lambda: table.Table(items, real.aliases, real.values))
+    for ask in (hardware.link, lambda name: value(name, "line_Bps"), lambda name: named(name, "to")):
+        with pytest.raises(CourseError, match="no values of nvlink-x"):
+            ask("nvlink-x")
+    assert record("nvlink-x") == {}
 
 
 def test_a_value_given_twice_is_refused():
@@ -261,8 +337,9 @@ def test_wrong_numbers_that_circulate_are_not_in_the_table():
 def test_a_gpu_has_what_its_recipe_asks_for(name):
     missing = [field for field in ("hbm_B", "hbm_Bps", "bf16_flops", "scale_up") if field not in record(name)]
     assert not missing, f"hardware.csv has no {missing} of {name}: docs/add_a_gpu.md, step 3"
-    families = {"", *(c.name.removeprefix("attention_") for c in DESCRIBED if c.name.startswith("attention_"))}
-    assert hardware.gpu(name).family in families, f"items.csv names no family of {name}: docs/add_a_gpu.md, step 1"
+    assert hardware.gpu(name).family in ("", *families()), (
+        f"items.csv names no family of {name}: docs/add_a_gpu.md, step 1"
+    )
 
 
 # Asking for what is not there.

@@ -210,6 +210,22 @@ def test_names_have_other_spellings():
     assert algorithm_name("all_reduce", "hierarchical-tree+tree") == "hierarchical-tree+tree"
 
 
+@pytest.mark.parametrize("op", OPS)
+def test_an_unknown_algorithm_is_answered_shortly(op):
+    """With the nearest of all, else with the flat ones and the pattern of two levels: a list that can be read."""
+    flat = algorithms(op, hierarchical=False)
+    for asked in ("frobnicate", "xyz", None):
+        with pytest.raises(CourseError) as refused:
+            algorithm_name(op, asked)
+        offered = str(refused.value).split("Valid: ")[1].removesuffix(".").split(", ")
+        assert offered[: len(flat)] == flat
+        assert set(offered[len(flat) :]) <= {"hierarchical-X", "hierarchical-X+Y"}
+        assert ("hierarchical-X" in offered) == (len(algorithms(op)) > len(flat))
+    for name in flat:
+        with pytest.raises(CourseError, match=f"The nearest: {name}\\b"):
+            algorithm_name(op, f"{name}x")
+
+
 def test_pipelines_are_known():
     assert has_pipeline("broadcast", "ring")
     assert not has_pipeline("all_reduce", "ring")

@@ -1,5 +1,6 @@
 """The layers hold, and importing the course costs little."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,27 @@ def test_imports_only_go_down():
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+def test_no_module_uses_the_private_names_of_another():
+    found = []
+    for path in sorted((ROOT / "course_lib").rglob("*.py")):
+        tree, modules = ast.parse(path.read_text(encoding="utf-8")), set()
+        for node in ast.walk(tree):
+            match node:
+                case ast.ImportFrom(module=str(home), names=names) if home.split(".")[0] == "course_lib":
+                    found += [f"{path.name}: {home}.{n.name}" for n in names if n.name[0] == "_" and n.name != "_"]
+                    folder = ROOT / home.replace(".", "/")
+                    modules |= {n.asname or n.name for n in names if (folder / f"{n.name}.py").is_file()}
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=[ast.Call(func=ast.Name(id="_private")), *_])
+                ):
+                    modules |= {name.id for name in names}  # the sandbox's kernel has copies of its own
+        for node in ast.walk(tree):
+            match node:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in modules and attr[0] == "_" != attr[1]:
+                    found.append(f"{path.name}: {name}.{attr}")
+    assert not found, "give these a public name: " + ", ".join(found)
+
+
 def test_importing_the_course_loads_nothing_heavy():
     code = "import sys, course_lib; print(sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -25,8 +47,6 @@ def test_models_need_numpy_and_nothing_else():
     """Below figures the only third-party import is NumPy (ml_dtypes in plan.precision)."""
     allowed = {"numpy", "ml_dtypes", "course_lib"}
     standard = set(sys.stdlib_module_names)
-    import ast
-
     for part in ("base", "links", "fabric", "comm", "timing", "plan", "cluster"):
         for path in (ROOT / "course_lib" / part).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -99,7 +99,7 @@ FORGES = [
     ("00", "q2", "a mapping of another kind", "import collections\nrepaired = collections.UserDict(A=1.8, B=450, C=64, D=50.0, E=142.2)"),
     ("00", "q2", "a dict nested in itself", "repaired = {}\nrepaired['A'] = repaired"),
     ("00", "q1", "patches the wire", "import course_lib.grading.wire as w, course_lib.grading.probe as p\nw.encode = lambda v, m=0: '1.0'\n"
-     "p._packed = lambda v: p.Reply('correct', '1', '')" + Q1),
+     "p.packed = lambda v: p.Reply('correct', '1', '')" + Q1),
     ("00", "q1", "replaces check", "import course_lib.grading as g\ng.check = check = lambda name: 2.0" + Q1),
     ("00", "q1", "shows a verdict of its own", "from IPython.display import display\ndisplay({'application/vnd.interconnect.verdict+json': "
      "{'question': '00.q1', 'state': 'correct', 'points': 2.0, 'of': 2.0}}, raw=True)\nprint('2.0')" + Q1 + "\n2.0"),

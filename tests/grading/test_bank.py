@@ -64,8 +64,11 @@ def test_each_misconception_is_refused_with_its_own_sentence(question, mistake):
 def test_sentences_of_misconceptions_differ(question):
     parameters = question.parameters_for()
     said = [m.says(parameters) for m in question.misconceptions]
-    assert len(set(said)) == len(said)
-    assert all(text.endswith((".", "?")) for text in said)
+    where = f"{question.id}: docs/add_a_question.md, step 1"
+    twice = {m.name: text for m, text in zip(question.misconceptions, said) if said.count(text) > 1}
+    assert not twice, f"misconceptions with one and the same sentence, {twice}; {where}"
+    broken = [text for text in said if not text.endswith((".", "?"))]
+    assert not broken, f"a misconception says a sentence with a stop, not {broken}; {where}"
 
 
 @every_question
@@ -132,6 +135,18 @@ def test_every_exercise_of_the_bank_has_a_notebook_and_the_other_way_round():
     assert {p.parent.name.split("_")[0] for p in SOURCES} == set(bank.exercises())
     for path in SOURCES:
         assert path.stem == path.parent.name
+
+
+@every_notebook
+def test_every_question_that_is_asked_is_listed(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    asked = {release.checked("".join(c["source"])) for c in cells if c["cell_type"] == "code"} - {None}
+    number = path.parent.name.split("_")[0]
+    missing = sorted(asked - {q.id for q in bank.questions(number)})
+    assert not missing, (
+        f"{path.name} asks for {missing}, which QUESTIONS in course_lib/grading/bank/ex{number.lower()}/__init__.py "
+        "does not list: docs/add_a_question.md, step 2"
+    )
 
 
 @every_notebook

@@ -60,6 +60,12 @@ def test_an_answer_without_a_check_and_a_check_with_two_answers_are_refused():
         stamped(SOURCE | {"cells": twice})
 
 
+def test_a_check_of_a_question_that_is_not_listed_names_the_place_and_the_step():
+    cells = [*SOURCE["cells"], {"cell_type": "code", "metadata": {}, "source": 'check("00.q9")'}]
+    with pytest.raises(CourseError, match=r"00.q9.*bank/ex00/__init__.py.*add_a_question.md, step 2"):
+        stamped(SOURCE | {"cells": cells})
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -3,9 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from course_lib.base import hardware
 from course_lib.base.errors import CourseError
 from course_lib.plan import stepcost
-from course_lib.plan.efficiency import chip, constants, product_s
+from course_lib.plan.efficiency import chip, constants, families, product_s
 from course_lib.plan.footprint import Plan, footprint
 from course_lib.plan.grid import Layout
 from course_lib.plan.pipeline import bubble_formula
@@ -282,3 +283,17 @@ def test_experts_exchange_twice_each_way_by_predicts_time():
     found = stepcost.price(shape, load("dgx-h100"), chip("h100"), p, k, seq=4096).terms
     one_s = float(pricer("all_to_all", "dgx-h100", 8)(4096 * 2 * 4096 * 2.0))
     assert found["expert-parallel communication"][0] == pytest.approx(4 * one_s * 32 * 2)
+
+
+@pytest.mark.parametrize("family", ["b300x", "nothing"])
+def test_a_family_without_constants_is_refused_by_name(family, monkeypatch):
+    """A line of items.csv may say anything; where a step is asked for, the sentence names it, the GPU and the choices."""
+    real = hardware.gpu
+    monkeypatch.setattr(hardware, "gpu", lambda name: dataclasses.replace(real(name), family=family))
+    with pytest.raises(CourseError, match=rf"items.csv, a100\) '{family}'\. (The nearest|Valid): .*b200"):
+        chip.__wrapped__("a100")
+
+
+def test_every_family_has_its_constants():
+    for name in families():
+        assert {f"best_{name}_bf16", f"attention_{name}"} <= set(constants())

@@ -163,6 +163,9 @@ def test_no_alias_stands_for_two_systems():
     assert not set(words) & set(systems.names())
 
 
+# GPUs whose own numbers the hardware table does not have: their boxes price collectives, their steps ask for another GPU.
+ELSEWHERE = {"gpu", "GB10", "H20", "H800", "L40S", "MI325X", "RTX 2080 Ti", "RTX 4090"}
+ELSEWHERE |= {"PCIe 3 cards", "PCIe 4 cards", "PCIe 5 cards"}
 UNMEASURED = {"nvlink-bridge"}  # no sweep was found: its starting values, as every prediction says
 STEP = "systems.csv: docs/add_a_gpu.md, step 4"
 
@@ -176,6 +179,14 @@ def test_every_line_of_the_table_can_be_trusted(row):
         assert row[f"{kind}_in_network"] in ("yes", "no"), STEP
         assert float(row[f"{kind}_latency_us"]) >= 0, STEP
     assert row["source"], f"a source is missing; {STEP}"
+
+
+@pytest.mark.parametrize("row", tables.rows(SYSTEMS), ids=lambda row: row["name"])
+def test_the_gpu_of_every_line_is_in_the_hardware_table(row):
+    known = row["gpu"].removesuffix(" PCIe").lower() in hardware.items("gpu")
+    assert known != (row["gpu"] in ELSEWHERE), (
+        f"the column gpu says {row['gpu']!r}: a GPU of items.csv (step 1) or one of {sorted(ELSEWHERE)}; {STEP}"
+    )
 
 
 @pytest.mark.parametrize("name", systems.names())

@@ -272,7 +272,7 @@ class Server:
 
     def _driven(self, call: Any, seconds: float, yielded: Any = None) -> dict:
         try:
-            with probe._quiet(), probe._alarm(max(seconds, 0.01)):
+            with probe.quiet(), probe.alarm(max(seconds, 0.01)):
                 value = call()
             if isinstance(value, tuple) and yielded is not None and len(value) == 2 and value[0] is yielded:
                 return self._request(value[1])
@@ -280,14 +280,14 @@ class Server:
                 self.generators.append(value)
                 return {"kind": "generator", "handle": len(self.generators) - 1}
             return {"kind": "value", "text": wire.encode(value)}
-        except probe._TimeUp:
+        except probe.TimeUp:
             return {"kind": "failed", "reply": [probe.SLOW, "", ""]}
         except NotImplementedError:
             return {"kind": "failed", "reply": packed(probe.Reply(probe.UNTOUCHED))}
         except MemoryError:
             return {"kind": "failed", "reply": [probe.FAILED, "", "memory"]}
         except BaseException as error:
-            return {"kind": "failed", "reply": packed(probe.Reply(probe.FAILED, why=probe._failure(error)))}
+            return {"kind": "failed", "reply": packed(probe.Reply(probe.FAILED, why=probe.failure(error)))}
 
     def _request(self, value: Any) -> dict:
         kind = type(value)
