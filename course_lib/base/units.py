@@ -43,9 +43,9 @@ DIRECTIONS = ("per direction", "both")
 # No port of one cable is faster than this; a larger bit rate is a switch's total, which vendors count in either way.
 FASTEST_PORT_Bps = 1600 * GBITPS
 
-_PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
-_PREFIX |= {"ki": 2**10, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
-_WORD = {
+PREFIXES = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+PREFIXES |= {"ki": 2**10, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+PREFIX_WORDS = {
     "kilo": "k",
     "mega": "M",
     "giga": "G",
@@ -60,7 +60,7 @@ _UNIT = re.compile(r"([kKMGTPE]i?)?(B|b|[Bb]ytes?|[Bb]its?)")
 _PER_SECOND = re.compile(
     r"\s*(?:/\s*s(?:ec(?:ond)?)?\b|\bper\s+s(?:ec(?:ond)?)?\b|(?<=[Bbts])(?-i:ps)\b)\.?", re.IGNORECASE
 )
-_TIME = {
+TIMES = {
     "s": 1,
     "sec": 1,
     "second": 1,
@@ -73,10 +73,10 @@ _TIME = {
     "minute": 60,
     "h": 3600,
 }
-_TIME |= {"hour": 3600, "day": 86400, "d": 86400, "millisecond": 1e-3, "microsecond": 1e-6, "nanosecond": 1e-9}
-_ONE_WAY = {"per direction", "per dir", "each direction", "one direction", "each way", "one way", "oneway", "unidirectional", "uni",
+TIMES |= {"hour": 3600, "day": 86400, "d": 86400, "millisecond": 1e-3, "microsecond": 1e-6, "nanosecond": 1e-9}
+ONE_WAY = {"per direction", "per dir", "each direction", "one direction", "each way", "one way", "oneway", "unidirectional", "uni",
             "unidir", "single direction", "a direction", "in each direction", "in one direction", "simplex"}  # fmt: skip
-_BOTH_WAYS = {"both", "both directions", "both ways", "bidirectional", "bidir", "in both directions", "total bidirectional",
+BOTH_WAYS = {"both", "both directions", "both ways", "bidirectional", "bidir", "in both directions", "total bidirectional",
               "bidirectional total", "both directions together", "both directions summed", "two way"}  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def _split(text: object, what: str, example: str) -> tuple[float, str]:
 
 def _unit(unit: str, text: str, example: str) -> tuple[float, bool]:
     """Return (bytes per unit, whether the unit was bits)."""
-    for word, prefix in _WORD.items():
+    for word, prefix in PREFIX_WORDS.items():
         if unit.lower().startswith(word):
             unit = prefix + unit[len(word) :].lower()
     match = _UNIT.fullmatch(unit)
@@ -107,7 +107,7 @@ def _unit(unit: str, text: str, example: str) -> tuple[float, bool]:
         if not (
             bits and match[2] == "b" and (match[1] or "").endswith("i")
         ):  # "Gib" is more often a slip than a gibibit
-            return _PREFIX[match[1] or ""] / (8 if bits else 1), bits
+            return PREFIXES[match[1] or ""] / (8 if bits else 1), bits
     near = {"kb": "KB", "mb": "MB", "gb": "GB", "tb": "TB", "kib": "KiB", "mib": "MiB", "gib": "GiB", "tib": "TiB"}.get(
         unit.lower()
     )
@@ -148,7 +148,7 @@ def parse_bytes(text: str | float, *, bare: str | None = None) -> float:
         raise CourseError(_("{text!r} is a rate; a size such as '64 MiB' is expected.").format(text=text))
     if re.fullmatch(r"[kKmMgGtTpP]i?", unit):
         prefix = unit[0].upper()
-        binary, decimal = number * _PREFIX[prefix + "i"], number * _PREFIX[prefix]
+        binary, decimal = number * PREFIXES[prefix + "i"], number * PREFIXES[prefix]
         if len(unit) == 2 or bare == "binary":
             return binary
         if bare == "decimal":
@@ -232,8 +232,8 @@ def _no_seconds(text: str, number: float, rest: str) -> str:
             text=text,
             n=shown,
             p=prefix,
-            as_bits=say_rate(number * _PREFIX[prefix] / 8),
-            as_bytes=say_rate(number * _PREFIX[prefix]),
+            as_bits=say_rate(number * PREFIXES[prefix] / 8),
+            as_bytes=say_rate(number * PREFIXES[prefix]),
         )
     return _(
         "{text!r} is no rate: it does not say per second. Write it as '450 GB/s per direction' or '400 Gb/s'."
@@ -247,9 +247,9 @@ def _direction(words: str, text: str) -> str | None:
     plain = plain.replace("/direction", "per direction").replace("/dir", "per direction")
     if not plain:
         return None
-    if plain in _ONE_WAY:
+    if plain in ONE_WAY:
         return "per direction"
-    if plain in _BOTH_WAYS:
+    if plain in BOTH_WAYS:
         return "both"
     raise CourseError(
         _(
@@ -271,7 +271,7 @@ def parse_time(text: str | float) -> float:
     if not isinstance(text, str):
         return finite("time", text, at_least=0, unit="s")
     number, unit = _split(text, _("The time"), "12 us")
-    scale = _TIME.get(unit, _TIME.get(unit.removesuffix("s")) if len(unit) > 2 else None)
+    scale = TIMES.get(unit, TIMES.get(unit.removesuffix("s")) if len(unit) > 2 else None)
     if not unit:
         raise CourseError(
             _("{text!r} has no unit of time; write it as '{n} us'.").format(text=text, n=say_number(number, 6))

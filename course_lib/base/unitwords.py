@@ -7,7 +7,7 @@ from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 
 KINDS = ("time", "size", "rate")
-WORDS = tuple(units._WORD)  # "Mega…" may be written in any case
+WORDS = tuple(units.PREFIX_WORDS)  # "Mega…" may be written in any case
 _PARTS = ("B", "b", "Byte", "Bytes", "byte", "bytes", "Bit", "Bits", "bit", "bits")
 _PER_SECOND = ("/s", "ps")
 
@@ -22,12 +22,12 @@ def spellings(kind: str) -> dict[str, float]:
     """
     kind = one_of(_("kind of unit"), kind, KINDS)
     if kind == "time":
-        words = [f"{word}{end}" for word, end in product(units._TIME, ("", "s"))]
+        words = [f"{word}{end}" for word, end in product(units.TIMES, ("", "s"))]
         read = units.parse_time
     else:
-        sizes = [f"{prefix}{part}" for prefix, part in product((*units._PREFIX, *units._WORD), _PARTS)]
+        sizes = [f"{prefix}{part}" for prefix, part in product((*units.PREFIXES, *units.PREFIX_WORDS), _PARTS)]
         if kind == "size":
-            words, read = [*sizes, *units._PREFIX], units.parse_bytes
+            words, read = [*sizes, *units.PREFIXES], units.parse_bytes
         else:
             words = [f"{size}{per}" for size, per in product(sizes, _PER_SECOND)]
 
@@ -50,6 +50,6 @@ def directions() -> dict[str, float]:
     >>> directions()["both ways"], directions()["per direction"]
     (0.5, 1)
     """
-    return dict.fromkeys((*sorted(units._ONE_WAY), "/direction", "/dir"), 1) | dict.fromkeys(
-        sorted(units._BOTH_WAYS), 0.5
+    return dict.fromkeys((*sorted(units.ONE_WAY), "/direction", "/dir"), 1) | dict.fromkeys(
+        sorted(units.BOTH_WAYS), 0.5
     )

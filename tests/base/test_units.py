@@ -235,7 +235,7 @@ def test_said_numbers_never_reach_the_next_prefix_and_stay_within_half_a_percent
         shown = float(number.replace(",", ""))
         if value * factor >= 1 and not unit.startswith("E"):
             assert shown < (1024 if "i" in unit else 1000)
-        prefix = units._PREFIX[unit.split("/")[0].rstrip("Bb")]
+        prefix = units.PREFIXES[unit.split("/")[0].rstrip("Bb")]
         assert shown * prefix == pytest.approx(value * factor, rel=6e-3)
 
 
