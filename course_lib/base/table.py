@@ -213,7 +213,9 @@ def build(item_rows: list[dict[str, str]], value_rows: list[dict[str, str]], sou
     for row in item_rows:
         if row["kind"] == "link" and (row["item"], "line_Bps") not in seen:
             text = _("items.csv, line {line}: the link {name} has no line_Bps. Add a line to hardware.csv: {example}.")
-            raise CourseError(text.format(line=row["line"], name=row["item"], example=EXAMPLE.format(row["item"])))
+            raise CourseError(
+                text.format(line=row["line"], name=row["item"], example=f"`{EXAMPLE.format(row['item'])}`")
+            )
     return Table(MappingProxyType(items), MappingProxyType(aliases), MappingProxyType({k: done[k] for k in seen}))
 
 

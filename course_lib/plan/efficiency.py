@@ -109,6 +109,18 @@ class Chip:
     hbm_B: float
 
 
+def item_of(name: str) -> str:
+    """Return the item of the hardware table that a GPU's name means; CourseError with the nearest where the table lacks it.
+
+    >>> item_of("A100 PCIe"), item_of("H100")
+    ('a100', 'h100')
+    """
+    plain = str(name).lower().replace("_", "-")
+    known = hardware.items("gpu")
+    short = plain.replace("-", " ").split(" ")[0] if plain not in known else plain
+    return hardware.find(short if short in known else plain, "gpu")
+
+
 @functools.lru_cache(maxsize=64)
 def chip(name: str) -> Chip:
     """Return a GPU by its name ("A100 PCIe" counts as A100); CourseError with the nearest where the table lacks it.
@@ -116,10 +128,7 @@ def chip(name: str) -> Chip:
     >>> chip("A100").peak["bf16"] / 1e12, chip("A100 PCIe").family
     (312.0, 'a100')
     """
-    plain = str(name).lower().replace("_", "-")
-    known = hardware.items("gpu")
-    short = plain.replace("-", " ").split(" ")[0] if plain not in known else plain
-    item = hardware.find(short if short in known else plain, "gpu")
+    item = item_of(name)
     found = hardware.gpu(item)
     if found.bf16_flops is None or found.hbm_Bps is None or found.hbm_B is None:
         raise CourseError(_("{name} has no published peak or memory here.").format(name=name))
@@ -128,7 +137,12 @@ def chip(name: str) -> Chip:
         peak["fp8"] = found.fp8_flops
     if found.fp4_flops:
         peak["fp4"] = found.fp4_flops
-    family = one_of(_("family of GPUs (items.csv, {name})").format(name=item), found.family or "h100", families())
+    if not found.family:
+        text = _(
+            "{name} is of no family of GPUs that was fitted; give the GPU that is nearest (--gpu). Valid: {valid}."
+        )
+        raise CourseError(text.format(name=item, valid=", ".join(chips())))
+    family = one_of(_("family of GPUs (items.csv, {name})").format(name=item), found.family, families())
     return Chip(item, family, peak, found.hbm_Bps, found.hbm_B)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.plan import stepcost
-from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, chips, constants, precision_of
+from course_lib.plan.efficiency import PRECISIONS, Chip, Constants, chip, chips, constants, item_of, precision_of
 from course_lib.plan.grid import ORDER, Layout, Span, data_of, spans
 from course_lib.plan.offers import does_not_fit
 from course_lib.plan.plans import check, check_experts, one
@@ -61,7 +61,7 @@ def gpu_of(place: System, gpu: str | None) -> Chip:
     if gpu is not None:
         return chip(gpu)
     try:
-        return chip(place.gpu)
+        item = item_of(place.gpu)
     except CourseError:
         raise CourseError(
             _(
@@ -69,6 +69,7 @@ def gpu_of(place: System, gpu: str | None) -> Chip:
                 "Valid: {valid}."
             ).format(name=place.name, gpu=place.gpu, valid=", ".join(chips()))
         ) from None
+    return chip(item)
 
 
 def fused_of(attention: str | None, gpu: Chip, recompute: str) -> bool:

@@ -108,7 +108,7 @@ def test_a_link_without_line_rate_is_refused_with_its_line_and_the_one_to_add(ha
         GOOD | {"item": "nvlink-x", "field": f} | ({"unit": "us", "direction": ""} if f == "latency_s" else {})
         for f in has
     ]
-    with pytest.raises(CourseError, match=r"items.csv, line 9: the link nvlink-x .*hardware.csv: nvlink-x,line_Bps,"):
+    with pytest.raises(CourseError, match=r"items.csv, line 9: the link nvlink-x .*hardware.csv: `nvlink-x,line_Bps,"):
         table.build([*ITEMS, LINK], rows, {"s"})
     example = dict(zip(GOOD, (*table.EXAMPLE.format("nvlink-x").split(","), "3")))
     assert table.build([*ITEMS, LINK], [example], {"source"}).values["nvlink-x", "line_Bps"].value == 450e9

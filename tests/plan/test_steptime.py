@@ -5,8 +5,8 @@ import pytest
 
 from course_lib.base import hardware
 from course_lib.base.errors import CourseError
-from course_lib.plan import stepcost
-from course_lib.plan.efficiency import chip, constants, families, product_s
+from course_lib.plan import stepcost, steptime
+from course_lib.plan.efficiency import chip, chips, constants, families, product_s
 from course_lib.plan.footprint import Plan, footprint
 from course_lib.plan.grid import Layout
 from course_lib.plan.pipeline import bubble_formula
@@ -292,6 +292,16 @@ def test_a_family_without_constants_is_refused_by_name(family, monkeypatch):
     monkeypatch.setattr(hardware, "gpu", lambda name: dataclasses.replace(real(name), family=family))
     with pytest.raises(CourseError, match=rf"items.csv, a100\) '{family}'\. (The nearest|Valid): .*b200"):
         chip.__wrapped__("a100")
+    monkeypatch.setattr(steptime, "chip", chip.__wrapped__)  # nothing kept from before
+    for asked in (None, "a100"):
+        with pytest.raises(CourseError, match=f"'{family}'"):
+            step("llama3-8b", "dgx-a100", gpu=asked, gpus=8, global_batch=64)
+
+
+def test_a_gpu_of_no_family_asks_for_another():
+    for name in set(hardware.items("gpu")) - set(chips()):
+        with pytest.raises(CourseError, match=f"{name} is of no family.*a100, h100"):
+            chip(name)
 
 
 def test_every_family_has_its_constants():
