@@ -1,4 +1,4 @@
-"""Unit words: every way to write a unit that `base.units` reads, with its worth, for readers that are not Python (the site's pages)."""
+"""Unit words: every way to write a unit that `base.units` reads, with its worth, for readers that are not Python."""
 
 from itertools import product
 
