@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from course_lib.base.columns import padded
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.base.places import course_root
@@ -98,7 +99,10 @@ class _Bar:
         text = _("{done} of {of} marked, {left:.0f} s to go").format(done=done, of=of, left=(of - done) / rate)
         line = f"[{filled:<24}] {text}"
         print(
-            f"\r{line:<70}" if self.terminal else line, end="" if self.terminal else "\n", file=sys.stderr, flush=True
+            f"\r{padded(line, 70)}" if self.terminal else line,
+            end="" if self.terminal else "\n",
+            file=sys.stderr,
+            flush=True,
         )
 
     def end(self) -> None:

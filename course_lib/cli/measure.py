@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from course_lib.base.columns import lined_up
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_share, say_time
@@ -160,11 +161,12 @@ def _copy(args, sizes, seconds, rounds, progress) -> int:
         }
         print(json.dumps(data, indent=1, allow_nan=False))
     else:
+        rows = []
         for p in found.points:
-            low, high = p.quartiles_s
+            spread = "({}–{})".format(*map(say_time, p.quartiles_s))
             rate = say_rate(p.message_B / p.time_s)
-            spread = f"({say_time(low)}–{say_time(high)})"
-            print(f"{p.algorithm:16} {say_bytes(p.message_B):>9} {say_time(p.time_s):>9} {spread:>24} {rate:>11}")
+            rows.append([p.algorithm, say_bytes(p.message_B), say_time(p.time_s), spread, rate])
+        print("\n".join(lined_up(rows, "<>>>>", (16, 8, 8, 23, 10))))
         for kind, parts in fits.items():
             for part in parts:
                 print(part.in_words(kind))

@@ -3,9 +3,11 @@
 import sys
 from pathlib import Path
 
+from course_lib.base.columns import lined_up
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_time
+from course_lib.timing.words import say_algorithm
 
 
 def found_as_data(found, why: str) -> dict:
@@ -61,7 +63,6 @@ def table(measured, found) -> list[str]:
             n=measured.rounds
         ),
         "",
-        f"{_('size'):>9}" + "".join(f"  {name:>28}" for name in measured.algorithms),
     ]
     model = {} if found is None else {row.algorithm: row for row in found.algorithms}
     cells: dict[float, dict[str, str]] = {}
@@ -75,11 +76,10 @@ def table(measured, found) -> list[str]:
             at = int((row.message_B == p.message_B).argmax())
             text += f" {say_time(float((row.model_s if row.others_s is None else row.others_s)[at])):>8}"
         cells.setdefault(p.message_B, {})[p.algorithm] = text
-    for size in sorted(cells):
-        lines.append(
-            f"{say_bytes(size):>9}" + "".join(f"  {cells[size].get(name, '–'):>28}" for name in measured.algorithms)
-        )
-    return lines
+    names = measured.algorithms
+    rows = [[_("size"), *map(say_algorithm, names)]]
+    rows += [[say_bytes(size), *(cells[size].get(name, "–") for name in names)] for size in sorted(cells)]
+    return lines + lined_up(rows, ">" * (1 + len(names)), (9, *[28] * len(names)))
 
 
 def sentences(measured, found, why: str) -> list[str]:

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 
+from course_lib.base.columns import lined_up
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _, punctuated
 from course_lib.base.units import say_share
@@ -67,12 +68,29 @@ def as_json(found: Found) -> dict:
     return {"n_plans": found.n_plans, "n_fit": found.n_fit, "best": found.best, "frontier": frontier}
 
 
-def _line(row: dict) -> str:
-    return (
-        f"{row['gpus']:>7} {row['step_s']:>7.2f} s {say_share(row['mfu'], 1):>7} {gigabytes(row['memory_B']):>10}"
-        f"  {row['tensor']:>3} {row['pipeline']:>3} {row['data']:>5} {row['context']:>3} {row['expert']:>4}"
-        f" {row['micro_batch']:>5} {row['interleave']:>3} {row['recompute']:>9} {row['zero']:>4}"
-    )
+def _cells(row: dict) -> list[str]:
+    named = ("tensor", "pipeline", "data", "context", "expert", "micro_batch", "interleave", "recompute", "zero")
+    first = [str(row["gpus"]), f"{row['step_s']:.2f} s", say_share(row["mfu"], 1), gigabytes(row["memory_B"])]
+    return first + [str(row[name]) for name in named]
+
+
+def _table(rows: list[dict]) -> list[str]:
+    head = [
+        _("GPUs"),
+        _("step"),
+        _("MFU"),
+        _("memory"),
+        "tp",
+        "pp",
+        "dp",
+        "cp",
+        "ep",
+        "micro",
+        "int",
+        "recompute",
+        "zero",
+    ]
+    return lined_up([head, *map(_cells, rows)], ">" * len(head), (7, 8, 6, 9))
 
 
 def in_words(found: Found, top: int) -> str:
@@ -88,12 +106,10 @@ def in_words(found: Found, top: int) -> str:
     ]
     if not found.n_fit:
         return lines[0] + " " + nothing_fits(found) + "\n"
-    head = f"{_('GPUs'):>7} {_('step'):>9} {_('MFU'):>7} {_('memory'):>10}   tp  pp    dp  cp   ep micro int recompute zero"
     if found.skipped:
         lines.append(_("No plan divides {gpus} GPUs.").format(gpus=_(" or ").join(map(str, found.skipped))))
-    lines += ["", _("The quickest:"), head]
-    lines += [_line(found.row(i)) for i in range(min(top, found.n_fit))]
-    lines += ["", _("The frontier: nothing else is quicker with as little memory and as few GPUs."), head]
+    lines += ["", _("The quickest:"), *_table([found.row(i) for i in range(min(top, found.n_fit))])]
+    lines += ["", _("The frontier: nothing else is quicker with as little memory and as few GPUs.")]
     chosen = found.frontier if len(found.frontier) <= top else found.frontier[:: -(-len(found.frontier) // max(top, 1))]
-    lines += [_line(found.row(int(i))) for i in chosen]
+    lines += _table([found.row(int(i)) for i in chosen])
     return punctuated("\n".join(lines)) + "\n"

@@ -5,11 +5,13 @@ import json
 import math
 import sys
 
+from course_lib.base.columns import lined_up
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _, punctuated
 from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_time
 from course_lib.timing import system as systems
 from course_lib.timing.tuning import Prediction, predict
+from course_lib.timing.words import say_how
 
 HELP = "predict the time of a collective on a system"
 
@@ -106,16 +108,15 @@ def in_words(made: list[Prediction], name: str) -> str:
             op=last.op, name=name, n=last.n_ranks, hosts=last.n_hosts
         ),
         "",
-        f"{_('size'):>12} {_('time'):>12} {_('algbw'):>12} {_('busbw'):>12}  {_('algorithm, protocol'):28} {_('bottleneck')}",
     ]
+    rows = [[_("size"), _("time"), _("algbw"), _("busbw"), _("algorithm, protocol"), _("bottleneck")]]
     for p in made:
         algbw, busbw = (say_rate(rate) if rate else "–" for rate in (p.algbw_Bps, p.busbw_Bps))
-        how = f"{p.algorithm}, {p.protocol}" if p.protocol != "none" else p.algorithm
+        how = say_how(p.algorithm, p.protocol)
         if p.pieces:
             how += _(", {n} pieces").format(n=p.pieces)
-        lines.append(
-            f"{say_bytes(p.message_B):>12} {say_time(p.time_s):>12} {algbw:>12} {busbw:>12}  {how:28} {p.bottleneck}"
-        )
+        rows.append([say_bytes(p.message_B), say_time(p.time_s), algbw, busbw, how, _(p.bottleneck)])
+    lines += lined_up(rows, ">>>><<", (12, 11, 11, 11, 27))
     if last.n_ranks == 1:
         lines += ["", _("One rank has nobody to talk to: no transfers, no time. A collective needs at least 2.")]
     elif last.time_s > 0:
@@ -142,12 +143,12 @@ def _list_systems(as_data: bool) -> int:
         text = _("{name:16} {g} × {gpu}, {kind} of {rate} a GPU; {net}").format(
             name=s.name,
             g=s.gpus_per_domain,
-            gpu=s.gpu,
-            kind=s.scale_up.kind,
+            gpu=_(s.gpu),
+            kind=_(s.scale_up.kind),
             rate=say_rate(s.scale_up.bandwidth_Bps),
             net=net,
         )
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(punctuated(text) + "\n")
     return 0
 
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 
+from course_lib.base.columns import lined_up
 from course_lib.base.language import _
 from course_lib.grading import bank, progress
 from course_lib.grading.verdict import NOT_ATTEMPTED
@@ -49,16 +50,20 @@ def run(args: argparse.Namespace) -> int:
         return 0
     words = {"correct": _("correct"), "not yet": _("not yet"), NOT_ATTEMPTED: _("not attempted")}
     number = ""
+    cells = []
     for row in rows:
+        state = words.get(row["state"], row["state"])
+        better = _("  (best {best:g})").format(best=round(row["best"], 2)) if row["best"] > row["points"] else ""
+        points = f"{round(row['points'], 2):>4g} / {row['of']:g}"
+        cells.append([row["question"], state, points, row["title"] + better])
+    for row, line in zip(rows, lined_up(cells, "<<<<", (0, 13), indent="  "), strict=True):
         if row["question"].split(".")[0] != number:
             number = row["question"].split(".")[0]
             own = [r for r in rows if r["question"].split(".")[0] == number]
             text = _("Exercise {number}: {points:g} of {of:g} points")
             points, of = round(sum(r["points"] for r in own), 2), sum(r["of"] for r in own)
             print(("\n" if row is not rows[0] else "") + text.format(number=number, points=points, of=of))
-        state = words.get(row["state"], row["state"])
-        better = _("  (best {best:g})").format(best=round(row["best"], 2)) if row["best"] > row["points"] else ""
-        print(f"  {row['question']}  {state:<14} {round(row['points'], 2):>4g} / {row['of']:g}  {row['title']}{better}")
+        print(line)
     if skipped:
         text = _("{n} lines of {path} could not be read and were skipped.")
         print(text.format(n=skipped, path=progress.FILE), file=sys.stderr)

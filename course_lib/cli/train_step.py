@@ -5,6 +5,7 @@ import json
 import math
 import sys
 
+from course_lib.base.columns import padded
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _, punctuated
 from course_lib.base.units import say_rate, say_share, say_time
@@ -212,9 +213,11 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
     if found.spans:
         lines += ["", _("What each group crosses:")]
     for s in found.spans:
-        text = _("  {axis:13} {n} ranks, {groups} groups: {link}, {rate} a GPU")
+        text = _("  {axis} {n} ranks, {groups} groups: {link}, {rate} a GPU")
         lines.append(
-            text.format(axis=s.axis, n=s.n_ranks, groups=s.n_groups, link=s.link, rate=say_rate(s.bandwidth_Bps))
+            text.format(
+                axis=padded(_(s.axis), 13), n=s.n_ranks, groups=s.n_groups, link=s.link, rate=say_rate(s.bandwidth_Bps)
+            )
         )
     return punctuated("\n".join(lines)) + "\n"
 

@@ -43,7 +43,7 @@ def _bound(target: Target) -> str:
 
 
 def _judge(target: Target, claim: Claim | None, on: dt.date) -> Verdict:
-    who = {"owner": target.owner, "above": target.escalate_to}
+    who = {"owner": _(target.owner), "above": _(target.escalate_to)}
     if claim is None:
         text = _("{title}: the design says nothing about it; {owner} brings a number, or {above} decides without.")
         return Verdict(target, None, UNKNOWN, text.format(title=_(target.measure.title), **who))
@@ -118,14 +118,19 @@ def roll_back_rule(target: Target, general: str = "") -> str:
     >>> print(roll_back_rule(read_targets({"targets": {"goodput": gate}}).targets[0]))
     When goodput falls below 90 % as measured: Ada acts (stop new jobs) and tells Grace.
     """
-    act = target.roll_back or general or _("return to the configuration before this decision")
+    act = target.roll_back or general
+    act = _(act) if act else _("return to the configuration before this decision")
     name = _(target.measure.title)
     if target.most:
         text = _("When {name} rises above {bound} as measured: {owner} acts ({act}) and tells {above}.")
     else:
         text = _("When {name} falls below {bound} as measured: {owner} acts ({act}) and tells {above}.")
     return text.format(
-        name=name, bound=say(target.measure, target.bound), owner=target.owner, act=act, above=target.escalate_to
+        name=name,
+        bound=say(target.measure, target.bound),
+        owner=_(target.owner),
+        act=act,
+        above=_(target.escalate_to),
     )
 
 
@@ -144,7 +149,7 @@ def log_entry(report: Report) -> str:
         if report.passes
         else _("Stopped: {k} of {n} gates not met.").format(k=len(stopped), n=len(report.verdicts))
     )
-    lines += [f"**{_('Decision')}.** {decision} ({report.targets.title})", ""]
+    lines += [f"**{_('Decision')}.** {decision} ({_(report.targets.title)})", ""]
     lines += [f"- {_(v.state)}: {v.sentence}" for v in report.verdicts]
     lines += ["", f"**{_('Reason')}.** {report.design.reason or _('none is given; ask for one.')}"]
     mind = report.design.would_change_my_mind or _("nothing is named; ask for it.")

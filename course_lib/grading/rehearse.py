@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from course_lib.base.columns import lined_up
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _, punctuated
 from course_lib.grading import bank
@@ -258,10 +259,12 @@ def report(result: Rehearsal) -> str:
     lines = [_("{path}: exercise {n}").format(path=result.path, n=result.exercise)]
     lines += ["  ! " + note for note in result.notes]
     words = {"correct": _("correct"), "not yet": _("not yet"), "not attempted": _("not attempted")}
+    cells = []
     for verdict in result.verdicts:
-        title = bank.question(verdict.question).title
-        state = words.get(verdict.state, verdict.state)
-        lines.append(f"  {verdict.question}  {state:<14} {round(verdict.points, 2):>4g} / {verdict.of:g}  {title}")
+        title, state = bank.question(verdict.question).title, words.get(verdict.state, verdict.state)
+        cells.append([verdict.question, state, f"{round(verdict.points, 2):>4g} / {verdict.of:g}", title])
+    for verdict, line in zip(result.verdicts, lined_up(cells, "<<<<", (0, 13), indent="  "), strict=True):
+        lines.append(line)
         lines += ["         " + sentence for sentence in verdict.sentences[:4]]
     points, of = sum(v.points for v in result.verdicts), sum(v.of for v in result.verdicts)
     lines.append(_("  {points:g} of {of:g} points").format(points=round(points, 2), of=of))

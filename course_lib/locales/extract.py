@@ -156,6 +156,24 @@ def untranslated_sentences(source: str | ast.AST) -> list[tuple[int, str]]:
     return list(dict.fromkeys(wrong))
 
 
+def gates_say() -> tuple[str, ...]:
+    """Return what the lessons' own files of targets say in words: titles, owners, those a miss goes to, ways back.
+
+    >>> {"head of product", "on-call lead"} <= set(gates_say())
+    True
+    """
+    import tomllib
+
+    from course_lib.cluster.targets import read_targets
+    from course_lib.explorers.lesson13.gated import TARGETS
+
+    own = PACKAGE / "cluster" / "data" / "design_targets.toml"
+    files = [read_targets(own), read_targets(tomllib.loads(TARGETS))]
+    words = [word for file in files for word in (file.title, file.roll_back)]
+    words += [word for file in files for t in file.targets for word in (t.owner, t.escalate_to, t.roll_back)]
+    return tuple(dict.fromkeys(filter(None, words)))
+
+
 def spoken() -> tuple[str, ...]:
     """Return the names that reach `_` as a variable, from the tables they stand in.
 
@@ -166,9 +184,9 @@ def spoken() -> tuple[str, ...]:
     from course_lib.cli.main import COMMANDS
     from course_lib.cluster import catalogue, cost, fleetfit, gates, loadmix, quantities
     from course_lib.links.recovery import RECOVERIES
-    from course_lib.plan import serving
-    from course_lib.plan.grid import AXES
+    from course_lib.plan import grid, serving
     from course_lib.plan.picked import GROUPS
+    from course_lib.timing import system, words
     from course_lib.timing.contest import ROWS
 
     return (
@@ -184,11 +202,17 @@ def spoken() -> tuple[str, ...]:
         *cost.LINES,
         *loadmix.MIXES,
         *GROUPS,
-        *AXES.values(),
+        *grid.AXES.values(),
+        *grid.GROUPS,
         *RECOVERIES,
         *ROWS,
         *(algorithm for algorithms in ROWS.values() for algorithm in algorithms),
         *COLLECTIVE_TERMS,
+        *words.BOTTLENECKS,
+        *words.PARTS,
+        *system.KINDS,
+        *gates_say(),
+        *(f"PCIe {k} cards" for k in (3, 4, 5)),
         *serving.TERMS,
     )
 

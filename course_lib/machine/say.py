@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from course_lib.base.columns import lined_up
 from course_lib.base.language import _, punctuated
 from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report, Sweep
@@ -115,19 +116,14 @@ def _table(sweep: Sweep) -> list[str]:
     chosen = range(len(sweep.message_B))
     if len(sweep.message_B) > MOST_ROWS:
         chosen = sorted({round(k) for k in np.linspace(0, len(sweep.message_B) - 1, MOST_ROWS)} | set(sweep.dips))
-    head = f"  {_('size'):>10} {_('measured'):>12} {_('busbw'):>12}"
-    lines.append(head + f" {_('expected'):>12} {_('share'):>7}  {_('regime')}")
+    rows = [[_("size"), _("measured"), _("busbw"), _("expected"), _("share"), _("regime")]]
     for k in chosen:
-        row = (
-            f"  {say_bytes(sweep.message_B[k]):>10} {say_time(sweep.time_s[k]):>12} {say_rate(sweep.busbw_Bps[k]):>12}"
-        )
+        row = [say_bytes(sweep.message_B[k]), say_time(sweep.time_s[k]), say_rate(sweep.busbw_Bps[k]), "–", "–"]
         if sweep.ratio is not None:
-            row += f" {say_rate(sweep.expected_busbw_Bps[k]):>12} {say_share(sweep.ratio[k]):>7}"
-        else:
-            row += f" {'–':>12} {'–':>7}"
-        lines.append(
-            row + f"  {word(sweep.regime[k]) if sweep.regime[k] else '–'}" + (_("  ← dip") if k in sweep.dips else "")
-        )
+            row[3:] = say_rate(sweep.expected_busbw_Bps[k]), say_share(sweep.ratio[k])
+        regime = word(sweep.regime[k]) if sweep.regime[k] else "–"
+        rows.append([*row, regime + (_("  ← dip") if k in sweep.dips else "")])
+    lines += lined_up(rows, ">>>>><", (10, 11, 11, 11, 6), indent="  ")
     if len(chosen) < len(sweep.message_B):
         text = _("  {n} of {all} sizes; all of them with --json")
         lines.append(text.format(n=len(chosen), all=len(sweep.message_B)))

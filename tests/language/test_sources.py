@@ -43,8 +43,10 @@ LEARNERS = ("explorers/", "figures/", "grading/", "cli/")
 VARIABLES = {
     "cli/gate.py": {"v.state"},
     "cli/main.py": {"text"},
-    "cli/predict.py": {"word"},
-    "cluster/gates.py": {"claim.evidence", "target.measure.title", "target.needs or 'predicted'", "v.state"},
+    "cli/predict.py": {"word", "p.bottleneck", "s.gpu", "s.scale_up.kind"},
+    "cli/train_step.py": {"s.axis"},
+    "cluster/gates.py": {"claim.evidence", "target.measure.title", "target.needs or 'predicted'", "v.state"}
+    | {"act", "report.targets.title", "target.owner", "target.escalate_to"},
     "explorers/lesson00.py": {"link.title"},
     "explorers/lesson05.py": {"p.algorithm", "found.names[i]", "found.names[last]", "name"},
     "explorers/lesson10/exchanges.py": {"s.title"},
@@ -64,6 +66,7 @@ VARIABLES = {
     "figures/paying.py": {"n", "names[order[0]]", "names[second]"},
     "figures/planning.py": {"n", "names[0]"},
     "figures/reviewing.py": {"state"},
+    "timing/words.py": {"name", "part"},
 }
 
 

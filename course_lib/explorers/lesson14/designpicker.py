@@ -118,7 +118,7 @@ def picker() -> Explorer:
         question=_("Which design do the gates let through?"),
         equation=_equation,
         sentence=_sentence,
-        part=Choice(_("part"), [(f"{_(one.title)} ({one.year})", one.name) for one in items()], START["part"]),
+        part=Choice(_("part"), [(_(one.title), one.name) for one in items()], START["part"]),
         units=CountSlider(_("boxes or racks"), UNITS[0], UNITS[-1], START["units"], counts=UNITS),
         spares=CountSlider(_("spare hosts among them"), 0, 4, START["spares"], counts=(0, 1, 2, 3, 4)),
         expert=CountSlider(_("GPUs of a copy"), RANKS[0], RANKS[-1], START["expert"], counts=RANKS),
