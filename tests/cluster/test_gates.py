@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 
 import pytest
 
@@ -177,3 +178,16 @@ def test_a_step_of_no_time_meets_no_gate(files, capsys):
     paths = files(design=DESIGN.replace('"48 ms"', '"0 ms"'))
     assert main(["gate", *paths]) == 2
     assert "design.toml, line 5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("language", ["zh_CN", "zh_TW"])
+def test_the_lessons_gates_name_no_one_in_english(monkeypatch, language):
+    from course_lib.base.columns import width
+    from course_lib.base.language import _
+    from course_lib.cluster.catalogue import items
+    from course_lib.locales.extract import gates_say
+
+    monkeypatch.setenv("INTERCONNECT_LANG", language)
+    for words in gates_say():
+        assert not re.search("[a-z]{3}", _(words)), words
+    assert max(width(_(part.title)) for part in items()) <= 30  # what the box of lesson 14's select holds
