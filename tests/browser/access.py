@@ -80,7 +80,7 @@ def _plotly() -> str:
 def touching(browser, drawn: list[dict], width: int = PHONE_PX) -> list[str]:
     """Return, for figures drawn at this width, every text that is cut off and every two that stand on one another."""
     page = browser.new_page()
-    page.set_content('<body style="margin:0"><div id="place"></div></body>')
+    page.set_content('<!DOCTYPE html><body style="margin:0"><div id="place"></div></body>')
     page.add_script_tag(content=_plotly())
     wrong = []
     for one in drawn:
