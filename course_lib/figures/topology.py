@@ -95,7 +95,7 @@ def topology_loads(
         xaxis=blank_axis(0, WIDTH),
         yaxis=blank_axis(0, plan.height),
         height=round(plan.height) + 74,
-        margin={"l": 4, "r": 4, "b": 6},
+        margin={"l": 4, "r": 4, "b": 12},
         annotations=labels,
         shapes=_line_shapes(lines) + _bars(plan),
         revision=f"topology-{topology.name}-{chips}",
