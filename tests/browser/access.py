@@ -9,6 +9,8 @@ import pytest
 from course_lib.base.errors import CourseError
 from course_lib.cli import node
 
+from .lab import PATIENCE_ms
+
 HERE = Path(__file__).parent
 PHONE_PX = 320  # of a figure on a page of 360 px
 
@@ -80,6 +82,7 @@ def _plotly() -> str:
 def touching(browser, drawn: list[dict], width: int = PHONE_PX) -> list[str]:
     """Return, for figures drawn at this width, every text that is cut off and every two that stand on one another."""
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE_ms)
     page.set_content('<!DOCTYPE html><body style="margin:0"><div id="place"></div></body>')
     page.add_script_tag(content=_plotly())
     wrong = []

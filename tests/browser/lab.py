@@ -23,6 +23,8 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing leaves the machine, whatever a page asks for
 ]
 
+PATIENCE_ms = 120_000  # a bound on every wait in a page, for a machine that does other things too
+
 READY = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k = w?.sessionContext?.session?.kernel;
   if (!k || k.status !== 'idle') return false;
@@ -118,7 +120,7 @@ class Lab:
             if self.process.poll() is not None:
                 break
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status", timeout=2).read()
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status", timeout=60).read()
                 return
             except OSError:
                 time.sleep(0.15)
@@ -145,9 +147,9 @@ class Lab:
     def end_kernels(self) -> None:
         """Shut every kernel down."""
         base = f"http://127.0.0.1:{self.port}/api/sessions"
-        for session in json.load(urllib.request.urlopen(base, timeout=10)):
+        for session in json.load(urllib.request.urlopen(base, timeout=60)):
             urllib.request.urlopen(
-                urllib.request.Request(f"{base}/{session['id']}", method="DELETE"), timeout=20
+                urllib.request.Request(f"{base}/{session['id']}", method="DELETE"), timeout=60
             ).read()
 
     def stop(self) -> None:
@@ -173,7 +175,7 @@ class Watched:
         self.errors: list[str] = []
         self.context = browser.contexts[0] if browser.contexts else browser.new_context()
         self.page = self.context.new_page()
-        self.page.set_default_timeout(120_000)  # a bound, for a machine that does other things too
+        self.page.set_default_timeout(PATIENCE_ms)
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.on("request", lambda request: self._asked(request.url))
         self.page.on("websocket", lambda socket: self._asked(socket.url))
@@ -194,11 +196,11 @@ class Watched:
         """Open a notebook, wait for its kernel and, with `run`, for all its cells."""
         mode = "doc" if simple else "lab"
         self.page.goto(f"http://127.0.0.1:{self.lab.port}/{mode}/tree/{notebook}?reset")
-        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
-        self.page.wait_for_function(READY, timeout=90_000)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=240_000)
+        self.page.wait_for_function(READY, timeout=240_000)
         if run:
             self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-            self.page.wait_for_function(RUN_DONE, timeout=180_000)
+            self.page.wait_for_function(RUN_DONE, timeout=400_000)
         return self
 
     def save(self) -> None:

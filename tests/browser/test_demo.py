@@ -7,16 +7,18 @@ import time
 import pytest
 
 from . import access
-from .lab import commit_guess, drive_every_control, visible_explorers
+from .lab import RUN_DONE, commit_guess, drive_every_control, visible_explorers
 
 pytestmark = pytest.mark.browser
 
 FIGURE = ".ic-explorer .ic-figure svg.main-svg"
+PICTURES = """() => [...document.querySelectorAll('.jp-RenderedPlotly')].filter(e => e.getBoundingClientRect().height > 200)
+  .length === 2"""
 
 
 def opened(watch, lab, name, cells, **how):
     page = watch(lab.write(f"{name}.ipynb", cells), **how)
-    page.page.wait_for_selector(FIGURE, timeout=30_000)
+    page.page.wait_for_selector(FIGURE)
     return page
 
 
@@ -116,7 +118,6 @@ def test_sixty_changes_in_a_second_end_with_the_last_value(watch, lab):
     page.page.wait_for_function(
         "w => document.querySelector('.ic-figure .svg-container')?.textContent.includes(w)",
         arg=wanted,
-        timeout=10_000,
     )
     lag_s = time.monotonic() - ended
     assert wanted in explorer.locator(".ic-eq").inner_text()
@@ -130,12 +131,12 @@ def test_an_error_in_the_model_is_read_beside_the_figure_and_heals(watch, lab):
     box = explorer.locator(".ic-control-typed_B input")
     box.fill("0")
     box.press("Enter")
-    explorer.locator(".ic-message").wait_for(timeout=8000)
+    explorer.locator(".ic-message").wait_for()
     assert "The size is 0 B" in explorer.locator(".ic-message").inner_text()
     assert "ic-stale" in explorer.get_attribute("class")
     box.fill("64 MiB")
     box.press("Enter")
-    explorer.locator(".ic-message").wait_for(state="detached", timeout=8000)
+    explorer.locator(".ic-message").wait_for(state="detached")
     assert "ic-stale" not in explorer.get_attribute("class")
     clean(page)
 
@@ -179,9 +180,9 @@ def test_reopened_without_a_kernel_there_is_a_picture_and_an_instruction(watch, 
         "from course_lib.figures.show import show\nshow(demo.draw(demo.link(1e-5, 5e10)))",
     ]
     page = opened(watch, lab, "reopened", cells)
-    page.page.wait_for_timeout(1500)
+    page.settle(visible_explorers(page)[0])
+    page.page.wait_for_function("() => document.querySelectorAll('.jp-RenderedPlotly svg.main-svg').length")
     page.save()
-    page.page.wait_for_timeout(1500)
     page.close()
     lab.end_kernels()
     path = lab.folder / "reopened.ipynb"
@@ -199,7 +200,9 @@ def test_reopened_without_a_kernel_there_is_a_picture_and_an_instruction(watch, 
 
 
 def _looks_alive(page):
+    page.page.get_by_text("Run this cell").first.wait_for()
     page.page.wait_for_timeout(4000)  # the widget manager gives up after two seconds
+    page.page.wait_for_function(PICTURES)
     text = page.page.locator(".jp-Notebook").inner_text()
     assert "model not found" not in text
     assert "VBox(" not in text
@@ -214,9 +217,9 @@ def test_run_again_it_does_not_grow(watch, lab):
     sizes = []
     for _i in range(3):
         page.page.evaluate("async () => { await window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-        page.page.wait_for_timeout(2500)
+        page.page.wait_for_function(RUN_DONE)
+        page.settle(visible_explorers(page)[0])
         page.save()
-        page.page.wait_for_timeout(800)
         sizes.append((lab.folder / "again.ipynb").stat().st_size)
     assert max(sizes) < 1.1 * min(sizes)
 
@@ -225,10 +228,10 @@ def test_a_prediction_typed_and_entered_is_kept(watch, lab):
     cell = "from course_lib.explorers.predict import predict\npredict('99.p1', 'How long?', unit='µs', truth=lambda: 12e-6)"
     page = watch(lab.write("predict.ipynb", [cell]))
     box = page.page.locator(".ic-guess input")
-    box.wait_for(timeout=15_000)
+    box.wait_for()
     box.fill("40")
     box.press("Enter")
-    page.page.get_by_text("3.3 × too much").wait_for(timeout=8000)
+    page.page.get_by_text("3.3 × too much").wait_for()
     assert box.is_disabled()
     assert '"99.p1"' in (lab.home / "notes" / "predictions.jsonl").read_text(encoding="utf-8")
     clean(page)

@@ -8,7 +8,7 @@ import pytest
 from course_lib.grading import sandbox
 from course_lib.grading.runner import Options, grade
 
-from .lab import ROOT, Lab
+from .lab import ROOT, Lab, PATIENCE_ms
 
 pytestmark = pytest.mark.browser
 FIRST, LAST = "00_start_here", "14_design_review"
@@ -58,32 +58,33 @@ def formgrader(tmp_path_factory):
 def test_formgrader_shows_marks_comments_and_what_waits_for_a_person(browser, formgrader):
     context = browser.new_context()
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_ms)
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     base = f"http://127.0.0.1:{formgrader.port}/formgrader"
 
     page.goto(f"{base}/gradebook/{FIRST}/{FIRST}/")
-    page.wait_for_selector("text=Submission #1", timeout=30_000)
+    page.wait_for_selector("text=Submission #1")
     row = page.locator("tbody tr").first.inner_text().replace(" ", "")
     assert "8/10" in row, row
     page.goto(f"{base}/manage_submissions/{FIRST}/")
-    page.wait_for_selector("text=Zoë-李", timeout=30_000)
+    page.wait_for_selector("text=Zoë-李")
     page.goto(f"{base}/gradebook/{FIRST}/{FIRST}/")
     page.locator("tbody tr a").first.click()
-    page.wait_for_selector("text=eight bits make a byte", timeout=30_000)
+    page.wait_for_selector("text=eight bits make a byte")
     comment = (
         "[...document.querySelectorAll('.comment')].some(one => (one.value || one.placeholder).includes('eight bits'))"
     )
-    page.wait_for_function(comment, timeout=30_000)
+    page.wait_for_function(comment)
     scores = page.eval_on_selector_all("input.score", "all => all.map(one => one.value || one.placeholder)")
     assert sorted(map(float, scores)) == [0.0, 1.0, 2.0, 5.0]
 
     page.goto(f"{base}/gradebook/{LAST}/{LAST}/")
-    page.wait_for_selector("text=Submission #1", timeout=30_000)
+    page.wait_for_selector("text=Submission #1")
     page.locator("tbody tr a").first.click()
-    page.wait_for_selector("text=the spine is oversubscribed", timeout=30_000)
+    page.wait_for_selector("text=the spine is oversubscribed")
     assert page.title() != "taken"
-    page.wait_for_selector("input.score.needs_manual_grade", timeout=30_000)
+    page.wait_for_selector("input.score.needs_manual_grade")
     assert page.locator("input.score.needs_manual_grade").count() == 1
     assert set(errors) <= {"MathJax is not defined"}  # nbgrader's own page fetches it from elsewhere
     context.close()

@@ -143,7 +143,7 @@ def test_a_loop_that_does_not_end_is_stopped():
 
     started = time.monotonic()
     verdict = judged(ADD, total)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
     assert verdict.points == 0
     assert "0.4 s" in verdict.sentences[0]
 

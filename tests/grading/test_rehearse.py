@@ -143,7 +143,7 @@ def test_a_loop_that_eats_memory_ends_and_earns_nothing(tmp_path):
     points, result = run(tmp_path, RIGHT | {"00-q2": source})
     assert points["00.q2"] == 0
     assert points["00.q1"] == 2
-    assert time.monotonic() - started < 40
+    assert time.monotonic() - started < 200
     assert "memory" in " ".join(result.notes) or "stopped" in " ".join(result.notes)
 
 

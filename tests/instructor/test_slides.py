@@ -9,6 +9,7 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.cli import main, slides
+from tests.browser.lab import PATIENCE_ms
 from tests.notebooks.lessons import LESSONS, read, source, tags
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +61,7 @@ def test_a_browser_without_a_network_draws_figures_and_formulas(deck):
     with sync_api.sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(PATIENCE_ms)
         asked, wrong = [], []
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -255,22 +255,22 @@ def test_no_process_is_left_when_the_measurement_is_stopped_in_the_middle(number
     ]
     before = set(os.listdir("/dev/shm"))
     run = subprocess.Popen(command, env=os.environ | {"MARK": mark}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    end_by = time.monotonic() + 20
+    end_by = time.monotonic() + 120
     while sum(map(is_measuring, processes_of(mark))) < 2 and time.monotonic() < end_by:
         time.sleep(0.1)
     time.sleep(0.3)
     assert len(processes_of(mark)) >= 4  # mpiexec, its proxy and two ranks, beside the command
     run.send_signal(number)
-    said = run.communicate(timeout=20)[1].decode()
+    said = run.communicate(timeout=120)[1].decode()
     assert run.returncode == status
     assert "Traceback" not in said
-    end_by = time.monotonic() + 5
+    end_by = time.monotonic() + 60
     while processes_of(mark) and time.monotonic() < end_by:
         time.sleep(0.1)
     assert processes_of(mark) == []
     # Tests beside this one start measurements, too; their files go after a moment, one that we left would stay.
     left = lambda: {f for f in set(os.listdir("/dev/shm")) - before if "mpich" in f}  # noqa: E731
-    end_by = time.monotonic() + 15
+    end_by = time.monotonic() + 60
     ours = left()
     while ours and time.monotonic() < end_by:
         time.sleep(0.2)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ..browser.lab import FLAGS, READY, RUN_DONE, chromium
+from ..browser.lab import FLAGS, READY, RUN_DONE, PATIENCE_ms, chromium
 from . import like_a_browser
 
 ROOT = Path(__file__).parents[2]
@@ -188,20 +188,21 @@ def seen(site):
 
             context.route("**/*", pass_on)
             page = context.new_page()
+            page.set_default_timeout(2 * PATIENCE_ms)
             page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
             page.on("pageerror", lambda error: errors.append(str(error)))
             start = time.perf_counter()
             page.goto(f"{here}/?path=probe.ipynb&lang=zh_TW")
-            page.wait_for_function(READY, timeout=120_000)
+            page.wait_for_function(READY)
             found["kernel_s"] = time.perf_counter() - start
             page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
-            page.wait_for_function(f"() => ({FAILED})() || ({RUN_DONE})()", timeout=120_000)
+            page.wait_for_function(f"() => ({FAILED})() || ({RUN_DONE})()")
             assert not page.evaluate(FAILED), page.locator(".jp-OutputArea-output").all_inner_texts()
             title = "document.querySelector('.js-plotly-plot .gtitle')?.textContent"
-            page.wait_for_function(f"() => {title} === 'n = 3'", timeout=60_000)
+            page.wait_for_function(f"() => {title} === 'n = 3'")
             page.locator(".noUi-handle").first.focus()
             page.keyboard.press("ArrowRight")
-            page.wait_for_function(f"() => {title} === 'n = 4'", timeout=30_000)
+            page.wait_for_function(f"() => {title} === 'n = 4'")
             found["slider_s"] = time.perf_counter() - start
             found["said"] = page.locator(".jp-OutputArea-output").all_inner_texts()
             found["dark"] = page.evaluate("document.body.dataset.jpThemeLight") == "false"

@@ -27,6 +27,7 @@ def test_a_table_and_a_formula_that_scroll_take_the_focus(tmp_path):
     with sync_api.sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 360, "height": 600})
+        page.set_default_timeout(lab.PATIENCE_ms)
         page.goto((tmp_path / "page.html").as_uri())
         page.wait_for_selector("mjx-container[tabindex='0']")
         assert page.locator("table[tabindex='0']").count() == 1

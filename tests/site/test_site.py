@@ -192,6 +192,7 @@ def opened(lesson):
         def open_page(ground, width=1200):
             context = browser.new_context(offline=True, color_scheme=ground, viewport={"width": width, "height": 900})
             page = context.new_page()
+            page.set_default_timeout(lab.PATIENCE_ms)
             page.on("request", lambda request: asked.append(request.url))
             page.on("pageerror", lambda error: wrong.append(str(error)))
             page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
@@ -276,10 +277,13 @@ def test_a_browser_without_a_network_draws_hovers_and_zooms(opened, ground):
     area = figure.locator(".nsewdrag").first.bounding_box()
     graph = "[...document.querySelectorAll('.site-figure .js-plotly-plot')].at(-1)"
     page.evaluate(f"{graph}.on('plotly_hover', () => window.hovered = true)")
-    for part in range(1, 40):
-        page.mouse.move(area["x"] + area["width"] * part / 40, area["y"] + area["height"] * (40 - part) / 40)
+    for part in itertools.count(1):  # to and fro, until the figure has seen the hand
+        along = abs(part % 78 - 39) / 40
+        page.mouse.move(area["x"] + area["width"] * along, area["y"] + area["height"] * (1 - along))
         page.wait_for_timeout(20)
-    page.wait_for_function("window.hovered")
+        if page.evaluate("window.hovered"):
+            break
+        assert part < 2000
     before = page.evaluate(f"{graph}._fullLayout.xaxis.range")
     page.mouse.move(area["x"] + area["width"] * 0.3, area["y"] + area["height"] * 0.3)
     page.mouse.down()
@@ -301,6 +305,7 @@ def test_axe_finds_no_serious_fault_on_either_ground_and_width(site, lesson):
         browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for ground in ("light", "dark"):
             page = browser.new_context(color_scheme=ground).new_page()
+            page.set_default_timeout(lab.PATIENCE_ms)
             for path in (lesson, site / "docs" / "faults" / "a_narrow_page.html")[: 1 if ground == "light" else 2]:
                 page.goto(path.as_uri())
                 page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
