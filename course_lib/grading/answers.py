@@ -11,6 +11,7 @@ import numpy as np
 from course_lib.base.language import _
 from course_lib.grading import wire
 from course_lib.grading.shown import expected, say
+from course_lib.grading.slips import slip
 
 
 class Expected:
@@ -92,45 +93,7 @@ class Number(Expected):
         pairs = [(g, r) for g, r in zip(_flat(given), _flat(right), strict=True) if r != 0 and math.isfinite(r)]
         if not slips or not pairs or any(g == 0 for g, r in pairs):
             return ""
-        ratios = [g / r for g, r in pairs]
-        for factor, text in self._slips():
-            for value, way in ((factor, _("too large")), (1 / factor, _("too small"))):
-                if all(abs(ratio / value - 1) <= (0.003 if factor < 1.2 else self.tolerance) for ratio in ratios):
-                    return text.format(way=way)
-        return ""
-
-    def _slips(self) -> list[tuple[float, str]]:
-        slips = [
-            (1e3, _("It is 1000 times {way}: look at the prefix.")),
-            (1e6, _("It is a million times {way}: look at the prefix.")),
-            (1e9, _("It is 1,000,000,000 times {way}: look at the prefix.")),
-        ]
-        unit = self.unit
-        if "B" in unit or "b" in unit:
-            slips += [
-                (8.0, _("It is 8 times {way}: bits and bytes.")),
-                (8e3, _("It is 8000 times {way}: bits and bytes, and the prefix.")),
-                (1.024, _("It is 2.4 % {way}: 1024 for 1000, or the other way round.")),
-                (
-                    1.024**2,
-                    _("It is 4.9 % {way}: a binary prefix (MiB) for a decimal one (MB), or the other way round."),
-                ),
-                (
-                    1.024**3,
-                    _("It is 7.4 % {way}: a binary prefix (GiB) for a decimal one (GB), or the other way round."),
-                ),
-                (
-                    1.024**4,
-                    _("It is 10 % {way}: a binary prefix (TiB) for a decimal one (TB), or the other way round."),
-                ),
-            ]
-        if "/s" in unit:
-            slips.append((2.0, _("It is 2 times {way}: one direction, or both together?")))
-        elif "B" in unit:
-            slips.append((2.0, _("It is 2 times {way}: the bytes of a number, or both directions for one?")))
-        if unit in ("", "%"):
-            slips.append((100.0, _("It is 100 times {way}: a fraction, or percent?")))
-        return slips
+        return slip([g / r for g, r in pairs], self.unit, self.tolerance)
 
     def show(self, value: Any) -> str:
         return say(value, self.unit)

@@ -17,8 +17,8 @@ from course_lib.base.language import _
 from course_lib.grading import autograded, bank, late, library, numbers, repair, report
 from course_lib.grading.gradebook import Book
 from course_lib.grading.intake import HandIn, as_name
+from course_lib.grading.jobs import Job, Settings
 from course_lib.grading.ledger import Ledger
-from course_lib.grading.marks import Job, Settings
 from course_lib.grading.pool import ahead, failed, pool
 from course_lib.grading.rivals import meant, winners
 from course_lib.grading.sandbox import Limits

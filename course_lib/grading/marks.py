@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -10,63 +9,16 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.grading import bank, numbers, repair, results
 from course_lib.grading.asking import Asked, ask
+from course_lib.grading.celltold import first_line, out_of_memory, told_error
+from course_lib.grading.jobs import Job, Settings
 from course_lib.grading.outside import Kernel
 from course_lib.grading.replies import Ended
 from course_lib.grading.results import Run
-from course_lib.grading.sandbox import Limits, Sandbox
-from course_lib.grading.steps import Step, steps, warm_imports
+from course_lib.grading.steps import Step, steps
 from course_lib.grading.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET, blank
+from course_lib.grading.warmed import Sandboxes
 
 MOST_DEATHS = 8
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is the same for a whole batch. `known` are the ids of the class; `secret` never enters a kernel."""
-
-    secret: str
-    limits: Limits = field(default_factory=Limits)
-    walled: bool = True
-    known: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Job:
-    """One hand-in to mark, complete in itself: it can travel to another process or machine."""
-
-    key: str
-    student: str
-    shown: str
-    content: bytes
-
-
-class Sandboxes:
-    """One warmed sandbox per set of withheld modules, made when it is needed and started again when it broke."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self._open = settings, {}
-
-    def kernel(self, exercise: str, withheld: tuple[str, ...]) -> Kernel:
-        for last in (False, True):
-            key = (exercise, withheld)
-            try:
-                if key not in self._open:
-                    while len(self._open) >= 4:
-                        self._open.pop(next(iter(self._open))).close()
-                    limits, walled = self.settings.limits, self.settings.walled
-                    self._open[key] = Sandbox(withheld, warm_imports(exercise), limits, walled)
-                return self._open[key].kernel()
-            except (CourseError, OSError, Ended):
-                if key in self._open:
-                    self._open.pop(key).close()
-                if last:
-                    raise
-        raise AssertionError
-
-    def close(self) -> None:
-        while self._open:
-            self._open.popitem()[1].close()
 
 
 def mark(job: Job, settings: Settings, sandboxes: Sandboxes) -> dict[str, Any]:
@@ -163,7 +115,7 @@ class _Marking:
             try:
                 for step in mine:
                     shown = kernel.run(step.source, self._seconds())
-                    if name in step.owner and (shown["late"] or _out_of_memory(shown)):
+                    if name in step.owner and (shown["late"] or out_of_memory(shown)):
                         return
                 step = None
                 arguments = (self.job.student, self.settings.known, self.settings.secret)
@@ -232,7 +184,7 @@ class _Marking:
     def _run(self, kernel: Kernel, step: Step, run: Run) -> None:
         shown = kernel.run(step.source, self._seconds())
         run.outputs[step.place] = shown
-        first = next((line.strip() for line in step.source.splitlines() if line.strip()), "")[:60]
+        first = first_line(step.source)
         if shown["cut"]:
             run.notes.append(_("The outputs of `{line}` were too long and were cut.").format(line=first))
         if shown["late"]:
@@ -242,21 +194,20 @@ class _Marking:
             run.spoiled |= dict.fromkeys(step.owner, why)
             run.hung |= {*step.owner}
             return
-        if _out_of_memory(shown):
-            why = _("The cell `{line}` stopped: {error}").format(
-                line=first, error=_spoken(shown["error"], self.settings.limits)
-            )
+        if out_of_memory(shown):
+            error = told_error(shown["error"], self.settings.limits)
+            why = _("The cell `{line}` stopped: {error}").format(line=first, error=error)
             run.spoiled |= dict.fromkeys(step.owner, why)
             return
         for name in step.owner:  # a later cell that ends well gives the answer
             run.spoiled.pop(name, None)
             run.errors.pop(name, None)
         if shown["error"]:
-            error = _spoken(shown["error"], self.settings.limits)
+            error = told_error(shown["error"], self.settings.limits)
             run.errors |= dict.fromkeys(step.owner, _("Its cell stopped: {error}").format(error=error))
 
     def _blame(self, step: Step, end: Ended, run: Run) -> None:
-        first = next((line.strip() for line in step.source.splitlines() if line.strip()), "")[:60]
+        first = first_line(step.source)
         if end.kind == "time":
             run.hung |= {step.question, *step.owner}
         if step.question:
@@ -293,21 +244,6 @@ class _Marking:
                 text = _("The answer of {name} comes after its graded cell; it was asked for at the end.")
                 run.notes.append(text.format(name=name))
         return kernel
-
-
-def _out_of_memory(shown: dict[str, Any]) -> bool:
-    error = shown["error"] or {}
-    return error.get("ename") == "MemoryError" or str(error.get("evalue", ""))[:10] == "[Errno 12]"  # mmap says it so
-
-
-def _spoken(error: dict[str, Any], limits: Limits) -> str:
-    name, value = str(error.get("ename"))[:60], str(error.get("evalue"))[:200]
-    if name == "StdinNotImplementedError":
-        return _("it asks for keyboard input, which is not allowed in graded cells.")
-    if name == "MemoryError" or value[:10] == "[Errno 12]":
-        text = _("it asked for more memory than there is ({most:g} GiB at most).")
-        return text.format(most=limits.memory_B / 2**30)
-    return f"{name}: {value}" if value else name
 
 
 def marker(settings: Settings) -> tuple[Callable[[Job], dict[str, Any]], Callable[[], None]]:

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading.marks import Job, Settings, marker
+from course_lib.grading.jobs import Job, Settings
+from course_lib.grading.marks import marker
 
 MARGIN_S = 240.0  # beyond a hand-in's own time: starting a sandbox, comparing, cleaning up
 TRIES = 2

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from course_lib.grading import bank, repair
 from course_lib.grading.intake import HandIn
-from course_lib.grading.marks import Job
+from course_lib.grading.jobs import Job
 
 
 def meant(shown: str) -> str:

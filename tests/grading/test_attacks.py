@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.grading import sandbox
-from course_lib.grading.marks import Job, Settings
+from course_lib.grading.jobs import Job, Settings
 from course_lib.grading.pool import LocalPool
 from course_lib.grading.sandbox import Limits
 from tests.grading.attacks import BOMBS, FORGES, KILLS, SPIES

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from course_lib.grading import bank, marks, notebook, sandbox
-from course_lib.grading.marks import Job, Settings, marker
+from course_lib.grading.jobs import Job, Settings
+from course_lib.grading.marks import marker
 from course_lib.grading.sandbox import Limits
 from tests.grading.handins import MISTAKEN, RIGHT, filled, release
 from tests.grading.test_typed_mistakes import TYPED

@@ -218,7 +218,7 @@ def test_a_ledger_survives_a_torn_line_and_one_run_at_a_time_writes(tmp_path):
 
 
 def test_of_several_files_the_one_with_the_right_name_is_marked(tmp_path):
-    from course_lib.grading.marks import Job
+    from course_lib.grading.jobs import Job
 
     for name in ("00_start_here/00_start_here.ipynb", "00_start_here/Kim 00.ipynb", "old/00_start_here (1).ipynb"):
         write(tmp_path / "kim" / name, filled(RIGHT))
@@ -235,12 +235,8 @@ def test_the_library_of_a_hand_in_holds_no_question_and_no_withheld_module(tmp_p
         p.relative_to(tmp_path / "course_lib").as_posix() for p in tmp_path.rglob("*.py") if p.name != "nursery.py"
     }
     kept = {name for name in files if name.startswith("grading/")}
-    assert kept == {
-        "grading/" + n for n in ("__init__.py", "wire.py", "probe.py", "inside/__init__.py", "inside/kernel.py")
-    } | {
-        "grading/inside/withheld.py",
-        "grading/inside/seccomp.py",
-    }
+    inside = ("__init__", "channel", "kernel", "outputs", "seccomp", "shell", "withheld")
+    assert kept == {f"grading/{name}.py" for name in ("__init__", "wire", "probe", *(f"inside/{n}" for n in inside))}
     assert not any(name.startswith("cli/") for name in files)
     ring = (tmp_path / "course_lib/comm/ring.py").read_text(encoding="utf-8")
     assert "def " not in ring

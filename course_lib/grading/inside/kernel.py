@@ -1,20 +1,20 @@
 """Executes a notebook's cells as IPython does and answers questions about its names, over one socket; knows nothing else."""
 
-import builtins
 import contextlib
 import dataclasses
 import importlib.util
-import io
-import json
 import os
 import random
 import signal
 import socket
-import struct
 import sys
 import time
 from collections.abc import Generator
 from typing import Any
+
+from course_lib.grading.inside.channel import MOST_FRAME, Channel
+from course_lib.grading.inside.outputs import Outputs, Sink, Stream
+from course_lib.grading.inside.shell import shown
 
 
 def _private(name: str) -> Any:
@@ -29,158 +29,7 @@ def _private(name: str) -> Any:
 wire, probe = _private("wire"), _private("probe")
 probe.wire = wire
 
-MOST_TEXT = 200_000  # letters of printed text kept per cell
-MOST_CELL = 1_500_000  # letters of all outputs kept per cell
-MOST_FRAME = 12_000_000
 REQUESTS = ("AllReduce", "ReduceScatter", "AllGather", "Broadcast", "AllToAll", "Send", "Recv", "SendRecv")
-
-
-class Channel:
-    """Frames of JSON, each after its length, over a socket."""
-
-    def __init__(self, end: socket.socket) -> None:
-        self.end = end
-
-    def send(self, message: dict[str, Any]) -> None:
-        data = json.dumps(message).encode("utf-8", "replace")
-        if len(data) > MOST_FRAME:
-            data = json.dumps({"id": message.get("id"), "too_large": len(data)}).encode("ascii")
-        self.end.sendall(struct.pack(">I", len(data)) + data)
-
-    def receive(self) -> dict[str, Any] | None:
-        head = self._exactly(4)
-        data = self._exactly(struct.unpack(">I", head)[0]) if head else None
-        return json.loads(data) if data else None
-
-    def _exactly(self, n: int) -> bytes | None:
-        parts, missing = [], n
-        while missing:
-            part = self.end.recv(min(missing, 1 << 20))
-            if not part:
-                return None
-            parts.append(part)
-            missing -= len(part)
-        return b"".join(parts)
-
-
-class Outputs:
-    """What one cell shows, in nbformat's words, cut off when it becomes too long."""
-
-    def __init__(self) -> None:
-        self.items: list[dict[str, Any]] = []
-        self.size = self.text = 0
-        self.cut = False
-
-    def add(self, item: dict[str, Any]) -> None:
-        size = len(json.dumps(item, default=lambda value: repr(value)[:100]))
-        if self.size + size > MOST_CELL:
-            self.cut = True
-            return
-        self.size += size
-        self.items.append(item)
-
-    def write(self, name: str, text: str) -> None:
-        room = MOST_TEXT - self.text
-        if len(text) > room:
-            self.cut = True
-            text = text[: max(room, 0)]
-        if not text:
-            return
-        self.text += len(text)
-        if self.items and self.items[-1].get("name") == name:
-            self.items[-1]["text"] += text
-        else:
-            self.items.append({"output_type": "stream", "name": name, "text": text})
-
-
-class Stream(io.TextIOBase):
-    """sys.stdout or sys.stderr of a cell."""
-
-    encoding = "utf-8"
-    errors = "replace"
-
-    def __init__(self, name: str, sink: "Sink") -> None:
-        self.name, self.sink = name, sink
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        if not isinstance(text, str):
-            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        self.sink.now.write(self.name, text)
-        return len(text)
-
-
-class Sink:
-    """Where outputs go at the moment."""
-
-    def __init__(self) -> None:
-        self.now = Outputs()
-
-
-def make_shell(sink: Sink) -> Any:
-    """Return IPython's shell, without history, files, colours or a terminal."""
-    from IPython.core.displayhook import DisplayHook
-    from IPython.core.displaypub import DisplayPublisher
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets import Type
-    from traitlets.config import Config
-
-    class Publisher(DisplayPublisher):
-        def publish(self, data: dict, metadata: dict | None = None, **_more: Any) -> None:
-            sink.now.add({"output_type": "display_data", "data": plain(data), "metadata": plain(metadata or {})})
-
-        def clear_output(self, wait: bool = False) -> None:
-            sink.now.items.clear()
-
-    class Hook(DisplayHook):
-        def start_displayhook(self) -> None: ...
-        def write_output_prompt(self) -> None: ...
-        def finish_displayhook(self) -> None: ...
-
-        def write_format_data(self, format_dict: dict, md_dict: dict | None = None) -> None:
-            item = {"output_type": "execute_result", "execution_count": self.prompt_count}
-            sink.now.add(item | {"data": plain(format_dict), "metadata": plain(md_dict or {})})
-
-    class Shell(InteractiveShell):
-        display_pub_class = Type(Publisher)
-        displayhook_class = Type(Hook)
-        failure: tuple | None = None
-
-        def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
-            self.failure = (str(getattr(etype, "__name__", etype)), shown(evalue), [str(line) for line in stb])
-
-        def enable_gui(self, gui: Any = None) -> None: ...
-
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    config.InteractiveShell.autocall = 0
-    shell = Shell.instance(config=config)
-    builtins.input = _no_keyboard  # type: ignore[assignment]
-    return shell
-
-
-class StdinNotImplementedError(NotImplementedError):
-    """Nobody types while a notebook is marked."""
-
-
-def _no_keyboard(prompt: object = "") -> str:
-    raise StdinNotImplementedError("raw_input was called, but this frontend does not support input requests.")
-
-
-def plain(value: Any) -> Any:
-    """Return display data as JSON can hold it."""
-    return json.loads(json.dumps(value, default=lambda item: repr(item)[:200]))
-
-
-def shown(value: Any) -> str:
-    """Return an exception's text, whatever its own `__str__` does."""
-    try:
-        return str(value)[:2000]
-    except BaseException:
-        return ""
 
 
 class Server:

@@ -32,10 +32,11 @@ def main() -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     if not settings["walls"]:
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    from course_lib.grading.inside import kernel
+    # All of the kernel is imported here, so that forks find it warm.
+    from course_lib.grading.inside import kernel, outputs, shell  # noqa: F401
 
-    sink = kernel.Sink()
-    shell = kernel.make_shell(sink)
+    sink = outputs.Sink()
+    made = shell.make_shell(sink)
     for statement in settings["warm"]:
         # A module that cannot be imported is the learner's cell's matter, in words, later.
         with contextlib.suppress(BaseException):
@@ -53,7 +54,7 @@ def main() -> int:
             pid = os.fork()
             if pid == 0:
                 control.close()
-                first_process(libc, settings, message["uid"], fds[0], shell, sink, own)
+                first_process(libc, settings, message["uid"], fds[0], made, sink, own)
             os.close(fds[0])
             if settings["walls"]:
                 done(libc.setns(own, NEWPID), "its own process space")
@@ -97,7 +98,7 @@ def first_process(libc: ctypes.CDLL, settings: dict, uid: int, fd: int, shell: o
             walls(libc, settings)
         pid = os.fork()
         if pid == 0:
-            from course_lib.grading.inside import kernel
+            from course_lib.grading.inside import channel, kernel
 
             end = socket.socket(fileno=fd)
             try:
@@ -107,7 +108,7 @@ def first_process(libc: ctypes.CDLL, settings: dict, uid: int, fd: int, shell: o
                 kernel.live(end, shell, sink)
             except BaseException as error:
                 with contextlib.suppress(BaseException):
-                    kernel.Channel(end).send({"op": "broken", "why": f"{type(error).__name__}: {error}"[:300]})
+                    channel.Channel(end).send({"op": "broken", "why": f"{type(error).__name__}: {error}"[:300]})
             finally:
                 os._exit(0)
         os.close(fd)
