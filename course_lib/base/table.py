@@ -122,7 +122,9 @@ def _check(row: dict[str, str], items: dict, seen: dict, source_keys: Iterable[s
         (unit in UNITS or unit == NAME, lambda: _("the unit {unit!r} is not known.").format(unit=unit)),
         (
             suffix not in SUFFIX_UNITS or unit in SUFFIX_UNITS[suffix],
-            lambda: _("the unit does not fit the name of the field."),
+            lambda: _("the unit {unit} does not fit the field, whose name ends in _{suffix}; fitting: {valid}.").format(
+                unit=unit, suffix=suffix, valid=", ".join(sorted(SUFFIX_UNITS[suffix]))
+            ),
         ),
         (kind == "derived" or row["value"] != "", lambda: _("the value is missing.")),
         (

@@ -14,6 +14,11 @@ PCIE_PAYLOADS_B = (128, 256, 512, 1024, 2048, 4096)
 NETWORK_PAYLOADS_B = (256, 512, 1024, 2048, 4096)
 MODELLED = ("pcie", "infiniband", "ethernet")  # packet formats are published: overhead is counted
 MEASURED = ("nvlink", "c2c")  # they are not: overhead is read from a published copy
+# What the table has to say of a link before its payload rate is known.
+NEEDED = dict.fromkeys(MODELLED, ("latency_s", "max_payload_B", "packet_overhead_B"))
+NEEDED |= dict.fromkeys(MEASURED, ("latency_s", "packet_efficiency"))
+NEEDED["pcie"] = ("latency_s", "max_payload_B", "max_read_request_B", "packet_framing_B", "packet_lcrc_B", "dllp_B")
+NEEDED["pcie"] += ("header_3dw_B", "header_4dw_B")
 DLLPS = 2  # one acknowledgement and one flow-control update
 
 
@@ -28,10 +33,10 @@ def names() -> list[str]:
 
 @cache
 def _names() -> tuple[str, ...]:
-    families = MODELLED + MEASURED
-    table = hardware.table()
+    items = hardware.table().items
+    families = {name: items[name].family for name in hardware.items("link")}
     return tuple(
-        n for n in hardware.items("link") if table.items[n].family in families and (n, "latency_s") in table.values
+        name for name, family in families.items() if family in NEEDED and {*NEEDED[family]} <= {*hardware.record(name)}
     )
 
 

@@ -81,6 +81,9 @@ def validity(op: str, system: System, n: int, n_hosts: int, sizes, *, ideal: boo
     if not ranks_ok:
         said.append(_("Measured ranks are {few} to {many}.").format(few=few, many=many))
     if not said:
-        said.append(_("Fitted on {systems} systems of the family {family}.").format(systems=systems, family=family))
+        text = _("Fitted on {systems} systems of the family {family}.")
+        if systems == 1:
+            text = _("Fitted on one system of the family {family}.")
+        said.append(text.format(systems=systems, family=family))
     fits = anything and sizes_ok and ranks_ok and not forced and not system.borrows
     return Valid(fits, (low, high), (few, many), " ".join(said))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from course_lib.base import hardware
 from course_lib.base.errors import CourseError
-from course_lib.links import linerate
+from course_lib.links import linerate, packets
 from course_lib.links.linerate import (
     line_rate_Bps,
     measured_copies,
@@ -78,6 +78,43 @@ def test_payload_is_below_line_rate_and_headers_are_not_forgotten(name):
     assert 0.8 * found.line_Bps < found.payload_Bps < found.line_Bps
     assert found.bidirectional_Bps == 2 * found.line_Bps
     assert found.latency_s > 0
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Give the link of a family as if the table had no more of it than these fields."""
+
+    def change(family, fields):
+        name = next(n for n in linerate.names() if hardware.table().items[n].family == family)
+        kept = {field: v for field, v in hardware.record(name).items() if field in fields}
+        real = hardware.record
+        monkeypatch.setattr(packets.hardware, "record", lambda item: kept if item == name else real(item))
+        packets._names.cache_clear()
+        spec.cache_clear()
+        return name
+
+    yield change
+    packets._names.cache_clear()
+    spec.cache_clear()
+
+
+@pytest.mark.parametrize("family", packets.NEEDED)
+def test_a_new_link_needs_no_more_than_is_said(family, only):
+    name = only(family, ("line_Bps", *packets.NEEDED[family]))
+    assert linerate.waterfall(name)[-1][1] == spec(name).payload_Bps
+    if family in packets.MODELLED:
+        assert wire_B(name, 1000, ecrc=True) > 1000
+        assert packet_overhead_B(name, request="read", both_ways=True) > 0
+
+
+@pytest.mark.parametrize(
+    ("family", "field"), [(family, f) for family in packets.NEEDED for f in packets.NEEDED[family]]
+)
+def test_a_link_whose_packets_are_half_known_is_refused_in_words(family, field, only):
+    name = only(family, {"line_Bps", *packets.NEEDED[family]} - {field})
+    assert name not in linerate.names()
+    with pytest.raises(CourseError, match="neither a packet format nor a measured copy"):
+        payload_Bps(name)
 
 
 def test_lanes_and_links_scale():
