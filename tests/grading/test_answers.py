@@ -48,30 +48,6 @@ def test_an_object_that_equals_everything_is_refused_by_its_type():
     assert "Yes" in RATE.refuse(crossed, 437.5)
 
 
-@pytest.mark.parametrize(
-    ("given_", "words"),
-    [
-        (0.4375, "1000 times too small"),
-        (437500.0, "1000 times too large"),
-        (437.5 * 8, "bits and bytes"),
-        (437.5 / 8, "bits and bytes"),
-        (875.0, "direction"),
-        (437.5 / 1.024, "2.4 %"),
-        (437.5 / 2**30 * 1e9, "7.4 %"),
-        (437.5 * 2**30 / 1e9, "7.4 %"),
-        (437.5 / 1.048576, "4.9 %"),
-    ],
-)
-def test_slips_of_unit_are_named(given_, words):
-    assert not RATE.same(given_, 437.5)
-    assert words in RATE.hint(given_, 437.5)
-
-
-@pytest.mark.parametrize("given_", [123.0, -437.5, 0.0, 440.1 + 5])
-def test_other_wrong_numbers_get_no_made_up_hint(given_):
-    assert RATE.hint(given_, 437.5) == ""
-
-
 def test_arrays_need_the_shape_and_lists_of_numbers_are_arrays():
     right = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert RATE.same([[1, 2], [3, 4.01]], right)
