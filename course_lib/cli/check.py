@@ -14,7 +14,7 @@ HELP = "run an exercise in a clean kernel and say what would be marked"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.ipynb")
-    parser.add_argument("--seconds", type=float, default=60.0, help=_("time for one cell (60)"))
+    parser.add_argument("--seconds", type=float, default=60.0, help=_("seconds of a processor for one cell (60)"))
     parser.add_argument("--json", action="store_true", help=_("print the same as JSON"))
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _, punctuated
 from course_lib.grading import bank
 from course_lib.grading.identify import exercise_of, source_of
-from course_lib.grading.notebook import MIMETYPE
+from course_lib.grading.onecell import execute, limit_memory
 from course_lib.grading.question import Question
 from course_lib.grading.release import checked
 from course_lib.grading.steps import bound
 from course_lib.grading.verdict import NOT_YET, Verdict, blank
 
-MEMORY_B = 4 * 2**30
 MOST_DEATHS = 8
 
 
@@ -108,9 +106,9 @@ def _owner(exercise: str, grade_id: str, source: str) -> list[str]:
 def rehearse(path: Path, seconds: float = 60.0) -> Rehearsal:
     """Run a copy of the notebook at `path` from top to bottom and return its verdicts; the file itself is not touched.
 
-    A cell has `seconds`; the kernel has no keyboard and, on Linux, at most `MEMORY_B`. What the notebook says about kernels
-    is ignored. A question without a verdict has zero points, and so has one whose answer's cell had to be stopped or ended
-    Python; a fresh kernel goes on without that cell.
+    A cell has `seconds` of a processor, and ten times as many on the clock; the kernel has no keyboard and, on Linux, at most
+    `MEMORY_B`. What the notebook says about kernels is ignored. A question without a verdict has zero points and says why,
+    and so has one whose answer's cell had to be stopped or ended Python; a fresh kernel goes on without that cell.
     """
     notebook = load(path)
     result = Rehearsal(path, exercise_of(notebook, path))
@@ -121,13 +119,14 @@ def rehearse(path: Path, seconds: float = 60.0) -> Rehearsal:
     result.notes += dict.fromkeys(run.notes)
     found = run.found | {name: blank(bank.question(name), NOT_YET, why) for name, why in run.spoiled.items()}
     for question in bank.questions(result.exercise):
-        result.verdicts.append(found.get(question.id) or blank(question, NOT_YET, _("The check was not run.")))
+        why = run.unheard.get(question.id) or _("The check was not run.")
+        result.verdicts.append(found.get(question.id) or blank(question, NOT_YET, why))
     return result
 
 
 @dataclass
 class _Run:
-    """The cells, run in order: verdicts found, questions spoilt by a cell that was stopped, cells that ended Python."""
+    """The cells, run in order: verdicts, questions spoilt by a cell that was stopped, checks without a verdict, dead cells."""
 
     cells: list[dict[str, Any]]
     folder: Path
@@ -135,6 +134,7 @@ class _Run:
     notes: list[str] = field(default_factory=list)
     found: dict[str, Verdict] = field(default_factory=dict)
     spoiled: dict[str, str] = field(default_factory=dict)
+    unheard: dict[str, str] = field(default_factory=dict)  # why a check gave no verdict
     dead: set[int] = field(default_factory=set)
 
     def through(self) -> bool:
@@ -146,11 +146,11 @@ class _Run:
         with open(os.devnull, "w", encoding="utf-8") as nowhere:
             manager, client = start_new_kernel(kernel_name="python3", cwd=str(self.folder), env=env, stderr=nowhere)
         try:
-            _limit_memory(manager)
+            limit_memory(manager)
             for place, cell in enumerate(self.cells):
                 if place in self.dead:
                     continue
-                outputs, error, spoils = _execute(client, manager, cell["source"], self.seconds)
+                outputs, error, spoils = execute(client, manager, cell["source"], self.seconds)
                 self._take(place, outputs, error, spoils)
                 if not manager.is_alive():
                     self.dead.add(place)
@@ -176,65 +176,8 @@ class _Run:
         self.notes.append(text.format(n=place + 1, line=first[:60], error=error))
         if spoils:
             self.spoiled |= dict.fromkeys(owner, self.notes[-1])
-
-
-def _limit_memory(manager: Any) -> None:
-    try:
-        import resource
-
-        resource.prlimit(manager.provisioner.pid, resource.RLIMIT_AS, (MEMORY_B, MEMORY_B))
-    except (ImportError, AttributeError, OSError, ValueError):
-        pass
-
-
-def _execute(client: Any, manager: Any, source: str, seconds: float) -> tuple[list[dict], str, bool]:
-    """Run one cell; return the verdicts it displayed, a sentence if it failed, and whether that spoils what it defined."""
-    import queue
-
-    wanted = client.execute(source, allow_stdin=False, store_history=True)
-    outputs: list[dict] = []
-    error, spoils = "", False
-    ends = time.monotonic() + seconds
-    interrupted = False
-    while True:
-        try:
-            message = client.get_iopub_msg(timeout=min(1.0, max(ends - time.monotonic(), 0.01)))
-        except queue.Empty:
-            if not manager.is_alive():
-                return outputs, _("the kernel ended (out of memory, or the code ended it)."), True
-            if time.monotonic() < ends:
-                continue
-            if interrupted:
-                manager.shutdown_kernel(now=True)
-                return outputs, error + " " + _("It could not be stopped."), True
-            interrupted, spoils, ends = True, True, time.monotonic() + 5
-            error = _("it ran for more than {s:g} s and was stopped.").format(s=seconds)
-            manager.interrupt_kernel()
-            continue
-        if message["parent_header"].get("msg_id") != wanted:
-            continue
-        kind, content = message["msg_type"], message["content"]
-        if kind in ("display_data", "execute_result") and MIMETYPE in content["data"]:
-            outputs.append(content["data"][MIMETYPE])
-        elif kind == "error" and not interrupted:
-            error, spoils = (
-                _spoken(content["ename"], content["evalue"]),
-                _no_memory(content["ename"], content["evalue"]),
-            )
-        elif kind == "status" and content["execution_state"] == "idle":
-            return outputs, error, spoils
-
-
-def _no_memory(name: str, value: str) -> bool:
-    return name == "MemoryError" or value.startswith("[Errno 12]")  # mmap says it so
-
-
-def _spoken(name: str, value: str) -> str:
-    if name == "StdinNotImplementedError":
-        return _("it asks for keyboard input, which is not allowed in graded cells.")
-    if _no_memory(name, value):
-        return _("it asked for more memory than there is ({most} GiB at most).").format(most=MEMORY_B // 2**30)
-    return f"{name}: {value}"[:200]
+        if cell["question"]:
+            self.unheard[cell["question"]] = self.notes[-1]
 
 
 def _keep(data: Any, questions: tuple[Question, ...], found: dict[str, Verdict]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.cli.main import main
-from course_lib.grading import rehearse
+from course_lib.grading import onecell, rehearse
 from course_lib.grading.identify import exercise_of
 from tests.grading.handins import MISTAKEN, RIGHT, cell, copied, filled, release, without, write
 
@@ -125,6 +125,34 @@ def test_an_answer_s_cell_that_loops_or_ends_python_loses_its_question_and_no_ot
     assert "stopped" in result.verdicts[0].sentences[0]
     assert "ended" in result.verdicts[1].sentences[0]
     assert any("fresh one goes on" in note for note in result.notes)
+
+
+@kernel
+def test_a_busy_computer_costs_nothing_a_cell_may_use_a_processor_for_so_long(tmp_path):
+    waits = "import time\ntime.sleep(3)\n"  # what a kernel does that gets no processor
+    slow = "from course_lib.grading import notebook\n_ask = notebook.ask\n"
+    slow += "notebook.ask = lambda *a: (time.sleep(3), _ask(*a))[1]\n"  # and so does a check
+    points, result = run(tmp_path, RIGHT | {"00-q1": waits + slow + RIGHT["00-q1"]}, seconds=2)
+    assert points == {"00.q1": 2, "00.q2": 5, "00.q3": 2, "00.q4": 1}
+    assert result.passed
+
+
+@kernel
+def test_a_check_that_says_nothing_has_a_reason_in_its_sentence(tmp_path):
+    _points, result = run(tmp_path, RIGHT | {"00-q1": RIGHT["00-q1"] + "\ncheck = 5"}, seconds=8)
+    said = next(v for v in result.verdicts if v.question == "00.q1").sentences
+    assert "'int' object is not callable" in said[0]
+
+
+@kernel
+@pytest.mark.hostile
+def test_what_prints_or_sleeps_without_end_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(onecell, "PATIENCE", 2.0)
+    prints = RIGHT["00-q1"] + "\nwhile True: print(1, flush=True)"
+    sleeps = RIGHT["00-q2"] + "\nimport time\ntime.sleep(10**6)"
+    points, result = run(tmp_path, RIGHT | {"00-q1": prints, "00-q2": sleeps}, seconds=3)
+    assert points == {"00.q1": 0, "00.q2": 0, "00.q3": 2, "00.q4": 1}
+    assert all("stopped" in v.sentences[0] for v in result.verdicts[:2])
 
 
 @kernel
