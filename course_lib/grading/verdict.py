@@ -76,8 +76,19 @@ def _opened(reply: probe.Reply) -> probe.Reply:
         value = wire.decode(reply.text)
     except CourseError as error:
         return probe.Reply(probe.REFUSED, why=str(error))
-    items = list(value.values()) if type(value) is dict else value if type(value) in (list, tuple) else [value]
-    return probe.Reply(probe.UNTOUCHED) if items and all(item is None for item in items) else reply
+    return probe.Reply(probe.UNTOUCHED) if _empty(value) else reply
+
+
+def _empty(value: Any) -> bool:
+    """Whether a value is as a stub has it: None, or a container of Nones, a table's rows included.
+
+    >>> _empty({"fp8": {"GB": None}, "fp4": [None, None]}), _empty({"fp8": {"GB": None, "ms": 2}}), _empty([])
+    (True, False, False)
+    """
+    if type(value) not in (dict, list, tuple):
+        return value is None
+    items = list(value.values()) if type(value) is dict else value
+    return len(items) > 0 and all(map(_empty, items))
 
 
 def _outcomes(question: Question, parameters: Mapping[str, Any], case: Case, reply: probe.Reply) -> list[_Outcome]:
@@ -138,7 +149,7 @@ def _entry(
     right: Mapping[Any, Any],
 ) -> _Outcome:
     form = question.expects.form(key)
-    if given.get(key) is None:
+    if _empty(given.get(key)):
         return _Outcome(str(key), False, _missing(key, [k for k in given if k not in right], list(right)))
     if problem := form.refuse(given[key], right[key]):
         return _Outcome(str(key), False, f"{say(key)}: {problem}")

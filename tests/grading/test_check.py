@@ -50,11 +50,23 @@ PICK = Question(
         Misconception("no latency", {"b": 1.0}, "You left the latency out."),
     ),
 )
+TABLE = Question(
+    id="99.q3",
+    title="table",
+    points=2,
+    answer="table",
+    expects=Entries(Entries({"GB": Number("GB"), "ms": Number("ms")}, each=False)),
+    reference={"fp16": {"GB": 2.0, "ms": 40.0}, "fp8": {"GB": 1.0, "ms": 20.0}},
+    misconceptions=(
+        Misconception("bits", {"fp16": {"GB": 16.0, "ms": 320.0}}, "That is bits."),
+        Misconception("both ways", {"fp8": {"GB": 1.0, "ms": 10.0}}, "That is both directions."),
+    ),
+)
 
 
 @pytest.fixture(autouse=True)
 def _bank(monkeypatch):
-    monkeypatch.setattr(bank, "question", lambda name: {"99.q1": ADD, "99.q2": PICK}[name])
+    monkeypatch.setattr(bank, "question", lambda name: {"99.q1": ADD, "99.q2": PICK, "99.q3": TABLE}[name])
 
 
 def judged(question, value):
@@ -79,6 +91,23 @@ def not_there(a, b):
 def test_an_untouched_stub_is_not_attempted(value):
     verdict = judged(ADD, value)
     assert (verdict.state, verdict.points) == ("not attempted", 0.0)
+
+
+EMPTY_ROW, FULL_ROW = {"GB": None, "ms": None}, {"GB": 2.0, "ms": 40.0}
+
+
+@pytest.mark.parametrize("stub", [None, {"fp16": EMPTY_ROW, "fp8": EMPTY_ROW}, {"fp16": [None] * 2, "fp8": None}])
+def test_an_untouched_table_is_not_attempted(stub):
+    verdict = judged(TABLE, stub)
+    assert (verdict.state, verdict.points, verdict.sentences) == ("not attempted", 0.0, ())
+
+
+@pytest.mark.parametrize("row", [None, EMPTY_ROW, {}])
+def test_a_row_that_is_still_empty_is_not_answered_yet_beside_one_that_is_right(row):
+    verdict = judged(TABLE, {"fp16": FULL_ROW, "fp8": row})
+    assert (verdict.state, verdict.points) == ("not yet", 1.0)
+    assert "'fp8'" in verdict.sentences[0]
+    assert row == {} or "not answered yet" in verdict.sentences[0]
 
 
 def test_an_answer_that_was_never_run_is_not_attempted_and_says_so():
