@@ -10,6 +10,7 @@ import numpy as np
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.base.scale import GBITPS, say_bit_rate, say_bytes, say_number, say_rate, say_time
+from course_lib.explorers.ahead import in_background
 from course_lib.explorers.controls import Choice, CountSlider, Slider
 from course_lib.explorers.explorer import Explorer
 from course_lib.figures.base import capital
@@ -70,17 +71,12 @@ def trained_once(name: str, error_feedback: bool) -> Training:
 def train_ahead() -> Thread | None:
     """Train in the background what no cell has trained yet, so that the explorer shows at once and every choice answers.
 
-    Returns the thread; None where there are no threads, as in a page without a server: a codec is trained there when it is chosen.
+    Returns the thread; None where there are no threads: a codec is trained there when it is chosen.
 
     >>> train_ahead() is train_ahead()
     True
     """
-    ahead = Thread(target=lambda: [trained(name, on) for name in codecs() for on in (True, False)], daemon=True)
-    try:
-        ahead.start()
-    except RuntimeError:
-        return None
-    return ahead
+    return in_background(trained(name, on) for name in codecs() for on in (True, False))
 
 
 def small_gradients(seed: int = 0) -> np.ndarray:

@@ -12,6 +12,7 @@ from course_lib.base.units import GiB, KiB, MiB
 from course_lib.comm.meaning import bus_factor
 from course_lib.explorers import lesson05
 from course_lib.explorers.controls import Choice, Slider
+from course_lib.explorers.lesson05 import contests
 from course_lib.timing.closedform import form
 from course_lib.timing.contest import ROWS, contest, crossover_B
 from course_lib.timing.onedepth import rings_of
@@ -37,17 +38,18 @@ def test_every_control_changes_the_picture_and_nothing_fails(race):
         assert seen(race) != before
 
 
-def test_every_choice_was_priced_when_the_explorer_was_made(race):
-    before = lesson05._contest.cache_info().misses
+def test_no_choice_has_to_wait_for_a_price_once_the_background_has_done_it(race):
+    contests.price_ahead().join()
+    before = contests.contest_once.cache_info().misses
     for name, ends in (("n_ranks", 128), ("system", "gb200-nvl72"), ("library_only", False), ("system", "dgx1-v100")):
         race.set(**{name: ends})
-    assert lesson05._contest.cache_info().misses == before
+    assert contests.contest_once.cache_info().misses == before
 
 
 def test_every_system_draws_at_the_ends_of_the_sliders_with_the_same_traces(race):
     ends = {n: (c.values[0], c.values[-1]) for n, c in race._controls.items() if isinstance(c, Slider)}
     assert isinstance(race._controls["system"], Choice)
-    for system in lesson05.SYSTEMS:
+    for system in contests.SYSTEMS:
         for n_ranks in (*ends["n_ranks"], 12, 72):
             for message_B in ends["message_B"]:
                 race.set(system=system, n_ranks=n_ranks, message_B=message_B)
@@ -64,27 +66,27 @@ def test_the_equation_adds_up_to_the_librarys_choice(race):
 
 
 def test_the_answers_to_the_two_questions_of_the_explorer():
-    assert [name for _a, _b, name in lesson05.race(8, 1e6, "dgx-h100", True).found.runs] == ["ring", "in the switch"]
-    assert [name for _a, _b, name in lesson05.race(64, 1e6, "dgx-h100", True).found.runs] == ["tree", "in the switch"]
-    runs = lesson05.race(64, 1e6, "mi300x", True).found.runs
+    assert [name for _a, _b, name in contests.race(8, 1e6, "dgx-h100", True).found.runs] == ["ring", "in the switch"]
+    assert [name for _a, _b, name in contests.race(64, 1e6, "dgx-h100", True).found.runs] == ["tree", "in the switch"]
+    runs = contests.race(64, 1e6, "mi300x", True).found.runs
     assert [name for _a, _b, name in runs] == ["tree", "ring"]
     assert 1e8 < runs[1][0] < 4e8
-    assert lesson05.race(64, 1e6, "mi300x", False).found.runs[0][2] == "direct"
+    assert contests.race(64, 1e6, "mi300x", False).found.runs[0][2] == "direct"
 
 
 def test_who_takes_part_is_what_a_library_weighs_and_only_they_win():
     for system, n in (("dgx-h100", 8), ("dgx-a100", 64), ("gb200-nvl72", 72)):
-        found = contest(system, n, lesson05.SIZES, library_only=True)
+        found = contest(system, n, contests.SIZES, library_only=True)
         assert {found.names[i] for i in found.winner} <= set(found.taking_part)
-        chosen = predict("all_reduce", lesson05.SIZES, system, n)
+        chosen = predict("all_reduce", contests.SIZES, system, n)
         quickest = found.time_s[found.winner, np.arange(found.winner.size)]
         assert quickest == pytest.approx(chosen.time_s, rel=1e-9)
 
 
 def test_runs_cover_all_sizes_without_a_gap():
-    for n in lesson05.COUNTS:
-        runs = contest("dgx-h100", n, lesson05.SIZES).runs
-        assert (runs[0][0], runs[-1][1]) == (lesson05.SIZES[0], lesson05.SIZES[-1])
+    for n in contests.COUNTS:
+        runs = contest("dgx-h100", n, contests.SIZES).runs
+        assert (runs[0][0], runs[-1][1]) == (contests.SIZES[0], contests.SIZES[-1])
         assert [a[1] for a in runs[:-1]] == [b[0] for b in runs[1:]]
         assert all(a[2] != b[2] for a, b in pairwise(runs))
 

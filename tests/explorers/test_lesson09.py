@@ -29,14 +29,6 @@ def test_no_choice_has_to_wait_for_a_training_once_the_background_has_done_it(ex
     assert lesson09.trained_once.cache_info().misses == before
 
 
-def test_a_page_without_threads_trains_what_is_chosen(monkeypatch):
-    def refuse(self):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(lesson09.Thread, "start", refuse)
-    assert lesson09.train_ahead.__wrapped__() is None
-
-
 def test_every_codec_draws_at_the_ends_of_every_slider(explorer):
     for name, rate, n, slower in itertools.product(codecs(), CARDS_Bps[:: len(CARDS_Bps) - 1], (2, 256), (1, 1000)):
         explorer.set(name=name, bandwidth_Bps=rate, n_ranks=n, slower=slower)
