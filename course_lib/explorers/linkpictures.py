@@ -10,10 +10,11 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_rate
 from course_lib.figures import linkrows, rows
 from course_lib.figures.curves import Curve, Measured, rate_over_size
+from course_lib.figures.theme import ROLES
 from course_lib.links import linerate, sidebyside, staging
 from course_lib.links.linerate import measured_copies, spec
 
-ROLE = {"infiniband": "network", "ethernet": "network"}  # other families carry the name of their colour role
+ROLE = {"infiniband": "network", "ethernet": "network"}  # the rest carry the name of their colour role, or are grey
 
 
 def ladder(gpu: str = "h100") -> go.Figure:
@@ -24,7 +25,8 @@ def ladder(gpu: str = "h100") -> go.Figure:
     """
     titles, families, rate_Bps = zip(*linerate.ladder(gpu), strict=True)
     short = {hardware.table().items[name].title: sidebyside.short_title(name) for name in hardware.items("link")}
-    return rows.ladder([short.get(t, t) for t in titles], rate_Bps, [ROLE.get(family, family) for family in families])
+    roles = [ROLE.get(family, family if family in ROLES else "model") for family in families]
+    return rows.ladder([short.get(t, t) for t in titles], rate_Bps, roles)
 
 
 def packets(link: str = "pcie5") -> go.Figure:

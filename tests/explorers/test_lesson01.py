@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from course_lib.base import hardware
 from course_lib.base.errors import CourseError
 from course_lib.explorers import lesson01, linkpictures
 from course_lib.explorers.lesson01 import PATTERNS, compare_links, flows_in_a_tree, tree_flows, two_links
@@ -35,7 +36,7 @@ def test_both_ways_is_less_than_twice_on_pcie_and_twice_on_nvlink():
 
 def _every_state(explorer):
     """Set one control at a time to each of its values, and yield what happens."""
-    for name, control in explorer._controls.items():
+    for name, control in explorer.controls.items():
         values = (
             control.values
             if hasattr(control, "values")
@@ -74,9 +75,9 @@ def test_the_same_link_twice_and_extremes_are_said_in_words():
     explorer.set(left="nvlink4")
     assert explorer.figure.layout.title.text.startswith("The same link twice")
     explorer.set(left="pcie5", message_B=128)
-    assert "Both wait for latency" in explorer._said.value
+    assert "Both wait for latency" in explorer.view.said.value
     explorer.set(message_B=2**33)
-    assert "limited by the wire" in explorer._said.value
+    assert "limited by the wire" in explorer.view.said.value
 
 
 def test_a_slower_second_link_is_called_slower():
@@ -167,3 +168,8 @@ def test_staged_copies_of_100_KB_are_more_than_five_times_slower():
 
     ends = staged_ends(1e5)
     assert 5 < float(ends.direct_Bps / ends.pipelined_Bps) < 6
+
+
+@pytest.mark.parametrize("gpu", hardware.items("gpu"))
+def test_the_ladder_of_every_gpu_is_drawn_whoever_sells_it(gpu):
+    assert linkpictures.ladder(gpu).layout.title.text.startswith("The rate falls")
