@@ -258,10 +258,10 @@ def of_the_lessons(most: int = 25) -> list[dict]:
                 for thread in threading.enumerate():  # what an explorer prepares in the background
                     if thread is not threading.current_thread() and thread.daemon:
                         thread.join(60)
-                settings = list(itertools.product(*(_choices(c) for c in explorer._controls.values())))
+                settings = list(itertools.product(*(_choices(c) for c in explorer.controls.values())))
                 for at in settings if len(settings) <= most else random.Random(0).sample(settings, most):
                     began = time.thread_time()
-                    explorer.set(**dict(zip(explorer._controls, at, strict=True)))
+                    explorer.set(**dict(zip(explorer.controls, at, strict=True)))
                     taken[at] = min(taken.get(at, float("inf")), (time.thread_time() - began) * 1e3)
             median, slowest = statistics.median(taken.values()), max(taken.values())
             row = {

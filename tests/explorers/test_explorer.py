@@ -26,26 +26,26 @@ def picture(text):
 
 
 def shown(explorer):
-    return explorer._output.outputs[0]["data"]["application/vnd.plotly.v1+json"]
+    return explorer.view.output.outputs[0]["data"]["application/vnd.plotly.v1+json"]
 
 
 def test_moving_a_widget_redraws_and_the_equation_follows():
     explorer = demo.alpha_beta()
     before = json.dumps(shown(explorer)["data"])
-    explorer._widgets["bandwidth_Bps"].value = 100e9
+    explorer.view.inputs["bandwidth_Bps"].value = 100e9
     assert json.dumps(shown(explorer)["data"]) != before
-    assert "100 GB/s" in explorer._formula.value
-    assert "1\u00a0MB" in explorer._said.value
-    assert "1\u00a0MB" in explorer._head.value
+    assert "100 GB/s" in explorer.view.formula.value
+    assert "1\u00a0MB" in explorer.view.said.value
+    assert "1\u00a0MB" in explorer.view.head.value
 
 
 def test_every_control_changes_the_picture():
     explorer = demo.every_control()
     moves = {"message_B": 2**30, "n": 64, "kind": "tree", "both": True, "typed_B": 2**40, "step": 1}
     for name, value in moves.items():
-        before = (json.dumps(shown(explorer)["data"]), explorer._head.value)
+        before = (json.dumps(shown(explorer)["data"]), explorer.view.head.value)
         explorer.set(**{name: value})
-        assert (json.dumps(shown(explorer)["data"]), explorer._head.value) != before, name
+        assert (json.dumps(shown(explorer)["data"]), explorer.view.head.value) != before, name
         assert not explorer.message, name
         explorer.reset()
 
@@ -53,33 +53,33 @@ def test_every_control_changes_the_picture():
 def test_an_error_is_said_in_words_and_the_next_valid_value_heals():
     explorer = demo.every_control()
     good = shown(explorer)
-    explorer._widgets["typed_B"].value = "0"
-    assert "The size is 0 B" in explorer._note.value
+    explorer.view.inputs["typed_B"].value = "0"
+    assert "The size is 0 B" in explorer.view.note.value
     assert explorer.stale
     assert "ic-stale" in explorer.widget._dom_classes
     assert shown(explorer) == good
-    explorer._widgets["typed_B"].value = "64 MiB"
+    explorer.view.inputs["typed_B"].value = "64 MiB"
     assert not explorer.stale
-    assert explorer._note.value == ""
+    assert explorer.view.note.value == ""
     assert "ic-stale" not in explorer.widget._dom_classes
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "-1", "nan", "1e400", "1M", "<b>64</b>"])
 def test_what_cannot_be_read_is_said_and_never_raised(text):
     explorer = demo.every_control()
-    explorer._widgets["typed_B"].value = text
+    explorer.view.inputs["typed_B"].value = text
     assert explorer.stale
     assert explorer.message
-    assert "<b>64" not in explorer._note.value
+    assert "<b>64" not in explorer.view.note.value
 
 
 def test_a_print_and_a_crash_inside_the_model_are_shown(capsys):
     explorer = demo.every_control()
     explorer.set(kind="print")
-    assert "a print from the model" in explorer._note.value
+    assert "a print from the model" in explorer.view.note.value
     assert not explorer.stale
     explorer.set(kind="crash")
-    assert "ZeroDivisionError: division by zero" in explorer._note.value
+    assert "ZeroDivisionError: division by zero" in explorer.view.note.value
     assert explorer.stale
     assert capsys.readouterr() == ("", "")
 
@@ -88,8 +88,8 @@ def test_reset_sets_every_control_back_even_after_an_error():
     explorer = demo.every_control()
     start = explorer.values
     explorer.set(n=1024, kind="tree", both=True)
-    explorer._widgets["typed_B"].value = "nonsense"
-    explorer._buttons["reset"].click()
+    explorer.view.inputs["typed_B"].value = "nonsense"
+    explorer.view.buttons["reset"].click()
     assert explorer.values == start
     assert not explorer.message
 
@@ -97,41 +97,41 @@ def test_reset_sets_every_control_back_even_after_an_error():
 def test_a_stepper_has_as_many_steps_as_the_other_values_allow():
     explorer = demo.every_control()
     explorer.set(n=2)
-    assert explorer._widgets["step"].slider.max == 2
+    assert explorer.view.inputs["step"].slider.max == 2
     explorer.set(n=64)
     explorer.set(step=50)
     explorer.set(n=4)
     assert explorer.values["step"] == 4
-    assert "step 4" in explorer._head.value
+    assert "step 4" in explorer.view.head.value
 
 
 def test_controls_are_locked_until_a_guess_and_open_after_a_restart():
     explorer = demo.guessed()
-    assert all(widget.disabled for widget in explorer._widgets.values())
+    assert all(widget.disabled for widget in explorer.view.inputs.values())
     explorer.commit("what")
     assert "not" in explorer.asked.message
-    assert explorer._widgets["latency_s"].disabled
+    assert explorer.view.inputs["latency_s"].disabled
     explorer.commit("1 MB")
     assert explorer.asked.message == "You said 1 MB; the model says 500 KB: 2 × too much."
-    assert not explorer._widgets["latency_s"].disabled
+    assert not explorer.view.inputs["latency_s"].disabled
     again = demo.guessed()
-    assert not again._widgets["latency_s"].disabled
+    assert not again.view.inputs["latency_s"].disabled
     assert again.asked.message == explorer.asked.message
 
 
 def test_table_description_and_ground_are_one_button_away():
     explorer = demo.alpha_beta()
-    explorer._buttons["table"].value = True
-    assert "<table" in explorer._more["table"].value
-    explorer._buttons["description"].value = True
-    assert "half of its rate" in explorer._more["description"].value
+    explorer.view.buttons["table"].value = True
+    assert "<table" in explorer.view.more["table"].value
+    explorer.view.buttons["description"].value = True
+    assert "half of its rate" in explorer.view.more["description"].value
     ground = shown(explorer)["layout"]["paper_bgcolor"]
-    explorer._buttons["dark"].click()
+    explorer.view.buttons["dark"].click()
     assert shown(explorer)["layout"]["paper_bgcolor"] != ground
     explorer.set(latency_s=1e-6)
-    assert "1 µs" in explorer._formula.value
-    explorer._buttons["table"].value = False
-    assert "ic-hide" in explorer._more["table"]._dom_classes
+    assert "1 µs" in explorer.view.formula.value
+    explorer.view.buttons["table"].value = False
+    assert "ic-hide" in explorer.view.more["table"]._dom_classes
 
 
 def test_the_snapshot_needs_no_kernel_and_no_script():
@@ -170,7 +170,7 @@ def test_a_model_that_fails_from_the_start_is_an_explorer_with_a_message():
 def test_extreme_values_of_the_sliders_work():
     for make in (demo.alpha_beta, demo.every_control):
         explorer = make()
-        for name, control in explorer._controls.items():
+        for name, control in explorer.controls.items():
             if isinstance(control, Slider):
                 for value in (control.values[0], control.values[-1]):
                     explorer.set(**{name: value})
@@ -248,8 +248,8 @@ def test_a_picture_is_what_the_widgets_would_show_and_leaves_them_alone():
     light, dark = (figure.layout.paper_bgcolor for figure in made.figures)
     assert light != dark
     assert made.figures[0].layout.title.text == explorer.figure.layout.title.text
-    assert made.equation[1].split("=")[-1].strip() in explorer._formula.value.replace("\N{NO-BREAK SPACE}", " ")
-    assert made.sentence in explorer._said.value.replace("\N{NO-BREAK SPACE}", " ")
+    assert made.equation[1].split("=")[-1].strip() in explorer.view.formula.value.replace("\N{NO-BREAK SPACE}", " ")
+    assert made.sentence in explorer.view.said.value.replace("\N{NO-BREAK SPACE}", " ")
     typed = demo.every_control()
     with pytest.raises(CourseError, match="The size is 0 B"):
         typed.picture(typed.values | {"typed_B": 0})

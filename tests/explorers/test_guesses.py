@@ -25,7 +25,7 @@ def asking(name):
 @pytest.mark.parametrize("name", LESSONS)
 def test_no_explorer_shows_at_its_start_what_it_asks(name):
     for made in asking(name):
-        said = " ".join((made.figure.layout.title.text, made._formula.value, made._said.value))
+        said = " ".join((made.figure.layout.title.text, made.view.formula.value, made.view.said.value))
         said = re.sub("<[^>]*>", " ", said)
         truth = made.guess.truth() / answers.read("1", made.guess.unit)
         near = [

@@ -102,7 +102,7 @@ def test_each_control_changes_what_is_seen():
 
 
 def _seen(explorer):
-    return explorer.figure.to_json() + explorer._formula.value + explorer._said.value
+    return explorer.figure.to_json() + explorer.view.formula.value + explorer.view.said.value
 
 
 def test_every_link_is_found_by_its_own_rate():

@@ -44,7 +44,7 @@ def test_each_control_changes_the_picture(dragged):
 
 def test_the_ends_of_every_slider_draw_and_keep_the_axes_of_the_points(dragged):
     axes = dragged.figure.layout.xaxis.range, dragged.figure.layout.yaxis.range
-    controls = {n: c for n, c in dragged._controls.items() if isinstance(c, Slider)}
+    controls = {n: c for n, c in dragged.controls.items() if isinstance(c, Slider)}
     for latency_s in (controls["latency_s"].values[0], controls["latency_s"].values[-1]):
         for bandwidth_Bps in (controls["bandwidth_Bps"].values[0], controls["bandwidth_Bps"].values[-1]):
             dragged.set(latency_s=latency_s, bandwidth_Bps=bandwidth_Bps)
@@ -78,10 +78,10 @@ def test_the_best_line_stays_best_for_any_place_of_the_sliders():
 
 def test_the_answer_to_the_guess_is_not_shown_before_the_line_is_good(dragged):
     worst = kept_together(say_miss(1 + lesson02.best("peer-rdma").worst))
-    assert worst not in dragged._said.value
+    assert worst not in dragged.view.said.value
     dragged.set(latency_s=1.8e-6, bandwidth_Bps=1e10)
-    assert "as good as a line gets" in dragged._said.value
-    assert worst in dragged._said.value
+    assert "as good as a line gets" in dragged.view.said.value
+    assert worst in dragged.view.said.value
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,18 +89,18 @@ def test_the_sliders_reach_a_line_as_good_as_the_best(dragged, name):
     found = lesson02.best(name)
     nearest = {}
     for control, value in (("latency_s", found.latency_s), ("bandwidth_Bps", found.bandwidth_Bps)):
-        nearest[control] = min(dragged._controls[control].values, key=lambda step: abs(np.log(step / value)))
+        nearest[control] = min(dragged.controls[control].values, key=lambda step: abs(np.log(step / value)))
     dragged.set(name=name, **nearest)
-    assert "as good as a line gets" in dragged._said.value
+    assert "as good as a line gets" in dragged.view.said.value
 
 
 def test_controls_are_locked_until_a_guess_is_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("INTERCONNECT_HOME", str(tmp_path))
     monkeypatch.delenv("INTERCONNECT_GRADING", raising=False)
     explorer = lesson02.drag_the_line()
-    assert all(widget.disabled for widget in explorer._widgets.values())
+    assert all(widget.disabled for widget in explorer.view.inputs.values())
     explorer.commit("20")
-    assert not any(widget.disabled for widget in explorer._widgets.values())
+    assert not any(widget.disabled for widget in explorer.view.inputs.values())
     assert "35.7 %" in explorer.asked.message
 
 

@@ -64,7 +64,7 @@ def test_every_permutation_runs_at_full_rate_through_a_switch(machine):
 def test_k_counts_round_and_the_sentence_says_so():
     explorer = who_gets_what()
     explorer.set(machine="gh200-quad", name="incast", k=7)
-    assert "k is 3 here" in explorer._said.value
+    assert "k is 3 here" in explorer.view.said.value
     assert counted("shift", 8, 8) == 1
     with pytest.raises(CourseError, match="k is 0"):
         traffic("hgx-h100", "incast", 0)
@@ -76,7 +76,7 @@ def test_where_k_plays_no_part_the_sentence_says_so():
     explorer = who_gets_what()
     for _title, name in PATTERNS:
         explorer.set(name=name, k=5)
-        assert ("no part" in explorer._said.value) == (name in ("halves", "all-to-all"))
+        assert ("no part" in explorer.view.said.value) == (name in ("halves", "all-to-all"))
         again = traffic("hgx-h100", name, 4)
         assert (again is traffic("hgx-h100", name, 5)) == (name in ("halves", "all-to-all"))
 
@@ -89,7 +89,7 @@ def test_every_choice_draws_a_picture_that_names_a_link():
             explorer.set(machine=machine, name=name, k=3)
             assert explorer.message == ""
             assert "→" in explorer.figure.layout.title.text
-            seen.add((explorer.figure.layout.title.text, explorer._said.value, explorer._formula.value))
+            seen.add((explorer.figure.layout.title.text, explorer.view.said.value, explorer.view.formula.value))
     assert len(seen) > 60
 
 

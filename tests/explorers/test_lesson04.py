@@ -35,7 +35,7 @@ def test_every_step_size_and_system_gives_a_picture(schedule, system):
 def test_the_time_under_the_figure_is_the_stepped_time():
     shown = stepper(AROUND)
     shown.set(message_B=2**20, system="dgx1-v100")
-    now = shown._compute(**shown.values)
+    now = shown._model.compute(**shown.values)
     assert now.timed.time_s == pytest.approx(time_of(AROUND, "dgx1-v100").time_s(2**20), rel=1e-12)
 
 
@@ -56,7 +56,7 @@ def test_the_time_under_the_figure_is_the_stepped_time():
 )
 def test_other_schedules_work_or_are_refused_in_words(schedule):
     shown = stepper(schedule)
-    last = shown._widgets["step"].slider.max
+    last = shown.view.inputs["step"].slider.max
     shown.set(step=last)
     assert shown.message == ""
     assert shown.figure is not None
@@ -69,9 +69,9 @@ def test_a_faulty_schedule_is_shown_up_to_its_fault_with_the_proof_beside_it():
     shown = stepper(race)
     shown.set(step=1)
     assert "It stops after 1 of 3 steps" in shown.figure.layout.title.text.replace("<br>", " ")
-    assert "both write chunk 0" in shown._said.value
+    assert "both write chunk 0" in shown.view.said.value
     with pytest.raises(CourseError, match="frame"):
-        shown._draw(shown._compute(step=3, message_B=8, system="dgx-h100"))
+        shown._model.draw(shown._model.compute(step=3, message_B=8, system="dgx-h100"))
 
 
 def test_a_part_that_is_counted_twice_is_named_in_the_title():
@@ -79,7 +79,7 @@ def test_a_part_that_is_counted_twice_is_named_in_the_title():
     shown = stepper(twice)
     shown.set(step=2)
     assert "1 slot holds a part more than once" in shown.figure.layout.title.text
-    assert "counts nothing until it is proved" in shown._said.value
+    assert "counts nothing until it is proved" in shown.view.said.value
 
 
 @pytest.mark.parametrize("nothing", [None, [[(0, 1, 0, "add")]], "ring"])

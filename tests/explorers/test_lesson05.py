@@ -27,7 +27,7 @@ def race():
 
 
 def seen(explorer):
-    return [(list(t.x), [repr(v) for v in t.y]) for t in explorer.figure.data], explorer._said.value
+    return [(list(t.x), [repr(v) for v in t.y]) for t in explorer.figure.data], explorer.view.said.value
 
 
 def test_every_control_changes_the_picture_and_nothing_fails(race):
@@ -47,8 +47,8 @@ def test_no_choice_has_to_wait_for_a_price_once_the_background_has_done_it(race)
 
 
 def test_every_system_draws_at_the_ends_of_the_sliders_with_the_same_traces(race):
-    ends = {n: (c.values[0], c.values[-1]) for n, c in race._controls.items() if isinstance(c, Slider)}
-    assert isinstance(race._controls["system"], Choice)
+    ends = {n: (c.values[0], c.values[-1]) for n, c in race.controls.items() if isinstance(c, Slider)}
+    assert isinstance(race.controls["system"], Choice)
     for system in contests.SYSTEMS:
         for n_ranks in (*ends["n_ranks"], 12, 72):
             for message_B in ends["message_B"]:
@@ -62,7 +62,7 @@ def test_the_equation_adds_up_to_the_librarys_choice(race):
     race.set(system="dgx-h100", n_ranks=8, message_B=2**26)
     p = predict("all_reduce", 2**26, "dgx-h100", 8)
     assert sum(p.terms.values()) == pytest.approx(p.time_s)
-    assert "in-network" in race._said.value
+    assert "in-network" in race.view.said.value
 
 
 def test_the_answers_to_the_two_questions_of_the_explorer():

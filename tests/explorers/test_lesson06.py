@@ -31,10 +31,10 @@ def test_each_control_changes_title_and_equation(explorer):
     start = {"box": "h100", "job": "prompt", "tensor": 8}
     for change in ({"box": "nvl72"}, {"job": "write-1"}, {"tensor": 2}):
         explorer.set(**start)
-        before = explorer.figure.layout.title.text, explorer._formula.value
+        before = explorer.figure.layout.title.text, explorer.view.formula.value
         explorer.set(**change)
         assert explorer.figure.layout.title.text != before[0]
-        assert explorer._formula.value != before[1]
+        assert explorer.view.formula.value != before[1]
 
 
 def test_the_frame_is_on_the_chosen_degree(explorer):
@@ -46,7 +46,7 @@ def test_the_frame_is_on_the_chosen_degree(explorer):
 def test_one_gpu_says_that_nothing_is_sent(explorer):
     explorer.set(box="h100", job="prompt", tensor=1)
     assert "0 bytes" in explorer.figure.layout.title.text.replace("<br>", " ")
-    assert "too many" in explorer._said.value
+    assert "too many" in explorer.view.said.value
 
 
 def test_the_colour_of_communication_is_that_of_the_link():

@@ -36,24 +36,24 @@ def test_the_formula_beside_the_figure_is_what_the_timeline_shows(explorer, v):
     explorer.set(p=8, m=16, v=v)
     line, book = read_timeline(8, 16, v, "interleaved").timeline, bubble_formula("interleaved", 8, 16, v)
     assert line.bubble_of_step == pytest.approx(book.of_step)
-    assert f"{100 * book.of_step:.3g} %" in explorer._formula.value
+    assert f"{100 * book.of_step:.3g} %" in explorer.view.formula.value
 
 
 def test_each_control_changes_the_picture(explorer):
     for change in ({"p": 8}, {"m": 16}, {"v": 4}, {"schedule": "1f1b"}):
         explorer.reset()
-        before = explorer.figure.layout.title.text, explorer._said.value
+        before = explorer.figure.layout.title.text, explorer.view.said.value
         explorer.set(**change)
         assert explorer.figure.layout.title.text != before[0]
-        assert explorer._said.value != before[1]
+        assert explorer.view.said.value != before[1]
 
 
 def test_chunks_without_interleaving_are_said_to_do_nothing(explorer):
     explorer.reset()
     explorer.set(schedule="gpipe", v=4)
-    assert "Chunks change nothing" in explorer._said.value
+    assert "Chunks change nothing" in explorer.view.said.value
     explorer.set(v=1)
-    assert "Chunks change nothing" not in explorer._said.value
+    assert "Chunks change nothing" not in explorer.view.said.value
 
 
 # What the lesson says in words

@@ -54,10 +54,10 @@ def test_each_control_changes_title_and_equation(explorer):
     start = {"where": "one-card", "tokens": 8192, "bucket_B": 32 * MiB}
     for change in ({"where": "cards"}, {"tokens": 2048}, {"bucket_B": 1024 * MiB}):
         explorer.set(**start)
-        before = explorer.figure.layout.title.text, explorer._formula.value
+        before = explorer.figure.layout.title.text, explorer.view.formula.value
         explorer.set(**change)
         assert explorer.figure.layout.title.text != before[0]
-        assert explorer._formula.value != before[1]
+        assert explorer.view.formula.value != before[1]
 
 
 def test_the_marked_point_lies_on_the_curve(explorer):

@@ -70,11 +70,11 @@ def test_every_combination_draws_or_names_the_nearest_plan(explorer):
 )
 def test_each_control_changes_title_and_equation(explorer, change):
     explorer.reset()
-    before = explorer.figure.layout.title.text, explorer._formula.value
+    before = explorer.figure.layout.title.text, explorer.view.formula.value
     explorer.set(**change)
     assert explorer.message == ""
     assert explorer.figure.layout.title.text != before[0]
-    assert explorer._formula.value != before[1]
+    assert explorer.view.formula.value != before[1]
 
 
 def test_a_plan_that_does_not_fit_says_how_much_it_needs(explorer):

@@ -34,10 +34,10 @@ def test_every_combination_draws_without_a_message(explorer):
 def test_each_control_changes_title_and_equation(explorer):
     for change in ({"n_gpus": 65536}, {"rate": 14.1}, {"save_s": 120.0}):
         explorer.reset()
-        before = explorer.figure.layout.title.text, explorer._formula.value
+        before = explorer.figure.layout.title.text, explorer.view.formula.value
         explorer.set(**change)
         assert explorer.figure.layout.title.text != before[0]
-        assert explorer._formula.value != before[1]
+        assert explorer.view.formula.value != before[1]
 
 
 def test_the_areas_end_at_one_and_the_mark_lies_on_the_curve(explorer):

@@ -50,16 +50,18 @@ def test_every_value_of_every_control_draws_without_a_message(explorer):
                 explorer.set(**start | {name: value})
                 assert (explorer.message, explorer.stale) == ("", False)
                 assert len(explorer.figure.data) == 2
-                seen.add((explorer.figure.layout.title.text, explorer._formula.value, str(meta_of(explorer.figure))))
+                seen.add(
+                    (explorer.figure.layout.title.text, explorer.view.formula.value, str(meta_of(explorer.figure)))
+                )
             assert len(seen) > 1, name
 
 
 def test_what_is_no_design_is_said_and_drawn_with_nothing_claimed(explorer):
     explorer.set(**lesson.START | {"units": 1})
     assert explorer.figure.layout.title.text.startswith("No gate is reached")
-    assert "at least one has to work" in explorer._said.value
+    assert "at least one has to work" in explorer.view.said.value
     explorer.set(**lesson.START | {"per_gpu": 320})
-    assert "does not fit in memory" in explorer._said.value
+    assert "does not fit in memory" in explorer.view.said.value
 
 
 def test_the_answers_to_the_explorers_questions_hold():
