@@ -14,13 +14,12 @@ from course_lib.base.language import _
 from course_lib.base.units import GiB
 from course_lib.cluster import checkpoints, cost, goodput
 from course_lib.cluster.catalogue import Item, item
+from course_lib.cluster.claims import Claim, Claims
 from course_lib.cluster.loadmix import variant
 from course_lib.cluster.proposal import PRECISIONS, Proposal, proposal
 from course_lib.cluster.published import DAY_s, fleet, known
 from course_lib.cluster.quantities import MEASURES
 from course_lib.cluster.reliability import host_rate_per_s
-from course_lib.cluster.targets import Claim
-from course_lib.cluster.targets import Design as Claims
 from course_lib.plan import expertruns, servedruns
 from course_lib.plan.pools import Fit
 from course_lib.plan.served import Layout, fits, most_requests

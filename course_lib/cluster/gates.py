@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
+from course_lib.cluster.claims import Claim, Claims, read_claims
 from course_lib.cluster.quantities import say
-from course_lib.cluster.targets import Claim, Design, Target, Targets, read_design, read_targets
+from course_lib.cluster.targets import Target, Targets, read_targets
 
 MET, MISSED, UNKNOWN, OUTSIDE, OVERDUE = "met", "missed", "no evidence", "a person decides", "review overdue"
 
@@ -27,7 +28,7 @@ class Report:
     """All gates of a design on a day; the roll-out goes on only if every one is met."""
 
     targets: Targets
-    design: Design
+    design: Claims
     on: dt.date
     verdicts: tuple[Verdict, ...]
 
@@ -80,12 +81,12 @@ def _judge(target: Target, claim: Claim | None, on: dt.date) -> Verdict:
     return Verdict(target, claim, MET, text.format(**words))
 
 
-def check(targets: "Targets | Mapping | str", design: "Design | Mapping | str", on: dt.date | None = None) -> Report:
+def check(targets: "Targets | Mapping | str", design: "Claims | Mapping | str", on: dt.date | None = None) -> Report:
     """Return the verdict on every gate, in the order of the file.
 
     Args:
         targets: from `read_targets`, or what it reads (a path or a dict).
-        design: from `read_design`, or what it reads.
+        design: from `read_claims`, or what it reads.
         on: the day of the check; None: today. A gate whose review date has passed does not let anything through.
 
     A value that misses stops. A value that only a model outside its range, or an assumption, gives does not pass by itself: a
@@ -104,7 +105,7 @@ def check(targets: "Targets | Mapping | str", design: "Design | Mapping | str", 
     'a person decides'
     """
     wanted = targets if isinstance(targets, Targets) else read_targets(targets)
-    found = design if isinstance(design, Design) else read_design(design)
+    found = design if isinstance(design, Claims) else read_claims(design)
     day = dt.date.today() if on is None else on
     if not isinstance(day, dt.date):
         raise CourseError(_("on is {value!r}; a date is expected.").format(value=on))

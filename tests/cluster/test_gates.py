@@ -8,9 +8,10 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.cli.main import main
+from course_lib.cluster.claims import read_claims
 from course_lib.cluster.gates import MET, MISSED, OUTSIDE, OVERDUE, UNKNOWN, check, log_entry
 from course_lib.cluster.quantities import MEASURES, parse, say
-from course_lib.cluster.targets import read_design, read_targets
+from course_lib.cluster.targets import read_targets
 
 TARGETS = """title = "Roll-out"
 roll_back = "drain the new pool"
@@ -86,7 +87,7 @@ def test_a_wrong_word_names_its_line_and_the_valid_ones(files, old, new, line, w
 def test_a_wrong_word_in_a_design_names_its_line(files, old, new, line, words):
     _targets, path = files(design=DESIGN.replace(old, new, 1))
     with pytest.raises(CourseError) as error:
-        read_design(path)
+        read_claims(path)
     assert f"design.toml, line {line}:" in str(error.value)
     assert words in str(error.value)
 

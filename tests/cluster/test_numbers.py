@@ -8,7 +8,8 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.cluster import chances, checkpoints, cost, goodput, reliability, scaling, telemetry
-from course_lib.cluster.targets import read_design, read_targets
+from course_lib.cluster.claims import read_claims
+from course_lib.cluster.targets import read_targets
 
 ODD = [None, "3", float("nan"), float("inf"), -1, 0, True, 1e308, 1e-308, [1, 2], [], {}, 1e6, 5, 0.5]
 FUNCTIONS = [
@@ -61,7 +62,7 @@ def test_odd_optional_words_get_a_sentence(odd, key):
 )
 def test_odd_claims_get_a_sentence(odd):
     with pytest.raises(CourseError):
-        read_design({"name": "a", "values": {"goodput": odd}})
+        read_claims({"name": "a", "values": {"goodput": odd}})
 
 
 @pytest.mark.parametrize(

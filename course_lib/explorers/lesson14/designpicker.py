@@ -7,9 +7,9 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_time
 from course_lib.cluster import gates
 from course_lib.cluster.catalogue import item, items
+from course_lib.cluster.claims import Claims
 from course_lib.cluster.design import Priced, Work, claims, price
 from course_lib.cluster.proposal import PRECISIONS, Proposal
-from course_lib.cluster.targets import Design
 from course_lib.explorers.controls import Choice, CountSlider, Slider
 from course_lib.explorers.explorer import Explorer
 from course_lib.explorers.lesson14.brief import DAY, stopping, targets
@@ -69,7 +69,7 @@ def pick(part: str, units: int, spares: int, expert: int, per_gpu: int, precisio
 def _draw(picked: Picked):
     if picked.report is not None:
         return gates_picture(picked.report)
-    nothing = Design("", "", "", {})
+    nothing = Claims("", "", "", {})
     rows = gates.check(targets(), nothing, DAY).verdicts
     return reviewing.gates(
         [_(v.target.measure.title) for v in rows],
