@@ -8,14 +8,14 @@ from course_lib.base.language import _
 from course_lib.base.scale import say_bytes, say_time
 from course_lib.comm.trace import Trace
 from course_lib.figures.base import base_figure, blank_axis, describe, line, linear_axis, note, points, wrapped
+from course_lib.figures.spacetimecells import cells, numbers, rows_of, words_of
 from course_lib.figures.stepbars import seconds_axis, segments
-from course_lib.figures.theme import MARGIN, color, contrast, faded, ink, theme
+from course_lib.figures.theme import MARGIN, ink
 from course_lib.timing.timeline import Timeline
 
 MOST_CELLS = 96  # ranks (with switches) or chunks that still make a picture
 MOST_ARROWS = 400
 BELOW_PX, STRIP_PX, GAP_PX = 50, 30, 92  # under the grid: its axis; the strip of time; what lies between the two
-PARTIAL, EMPTY = 0.58, 0.06  # shades of a slot with all parts but one, and of one with nothing in it
 
 
 def spacetime(seen: Trace, frame: int = 0, timed: Timeline | None = None, *, title: str = "") -> go.Figure:
@@ -49,12 +49,11 @@ def spacetime(seen: Trace, frame: int = 0, timed: Timeline | None = None, *, tit
     grid_px = row_px * n_nodes
     below_px = GAP_PX + STRIP_PX if timed is not None else 0
     plot_px = grid_px + below_px
-    numbers = _numbers(seen, frame, row_px)
     strip, extra = _strip(timed, frame, seen) if timed is not None else (_no_strip(), {})
     if timed is not None:
         extra["yaxis2"] |= {"domain": [0, STRIP_PX / plot_px]}
     yaxis = {
-        **linear_axis(_("rank"), n_nodes - 0.5, -0.5, tickvals=list(range(n_nodes)), ticktext=_rows(seen)),
+        **linear_axis(_("rank"), n_nodes - 0.5, -0.5, tickvals=list(range(n_nodes)), ticktext=rows_of(seen)),
         "domain": [below_px / plot_px, 1],
         "showgrid": False,
         "fixedrange": True,
@@ -65,7 +64,7 @@ def spacetime(seen: Trace, frame: int = 0, timed: Timeline | None = None, *, tit
     xaxis |= {"showgrid": False, "fixedrange": True, "anchor": "y"}
     said = _said(seen, frame)
     return base_figure(
-        [_cells(seen, frame), *numbers, *_arrows(seen, frame), _frames(seen, frame), *strip],
+        [cells(seen, frame), *numbers(seen, frame, row_px), *_arrows(seen, frame), _frames(seen, frame), *strip],
         title=title or said,
         subtitle=_subtitle(seen, timed is not None),
         xaxis=xaxis,
@@ -75,11 +74,6 @@ def spacetime(seen: Trace, frame: int = 0, timed: Timeline | None = None, *, tit
         meta=_meta(seen, frame, said, timed),
         **extra,
     )
-
-
-def _rows(seen: Trace) -> list[str]:
-    n = seen.schedule.n_ranks
-    return [str(i) if i < n else _("switch {n}").format(n=i) for i in range(seen.schedule.n_nodes)]
 
 
 def _said(seen: Trace, frame: int) -> str:
@@ -112,96 +106,6 @@ def _subtitle(seen: Trace, timed: bool) -> str:
     what = _("number: parts summed so far") if seen.full > 1 else _("number: whose chunk it is")
     text = what + _("; framed: arrived in the last step; full colour: all parts are in")
     return text + _("; strip: the same steps in time, pale for latency, strong for bytes") if timed else text
-
-
-# Cells
-
-
-def _shades(full: int) -> list[str]:
-    """Colours of 0, 1, … full parts, and last of a slot that holds a part twice."""
-    deep = ink("nvlink")
-    some = [faded(deep, 0.14 + (PARTIAL - 0.14) * k / max(full - 1, 1)) for k in range(full - 1)]
-    return [faded(theme().muted, EMPTY), *some, deep, faded(color("attention"), 0.75)]
-
-
-def _level(seen: Trace, frame: int) -> np.ndarray:
-    """Index into the shades, (n_nodes, chunks)."""
-    parts = np.minimum(seen.parts[frame], seen.full)
-    return np.where(seen.wrong[frame], seen.full + 1, parts)
-
-
-def _words(seen: Trace, frame: int) -> np.ndarray:
-    """What stands in each cell: the parts, or whose chunk it is where nothing is added."""
-    parts = seen.parts[frame].astype(str)
-    if seen.full == 1:
-        whose = np.arange(seen.schedule.chunks) // max(seen.schedule.chunks // _blocks(seen), 1)
-        parts = np.broadcast_to(whose.astype(str), parts.shape)
-    marked = np.where(seen.wrong[frame], np.char.add("×", seen.parts[frame].astype(str)), parts)
-    return np.where(seen.parts[frame] == 0, "", marked)
-
-
-def _blocks(seen: Trace) -> int:
-    op, n = seen.schedule.op, seen.schedule.n_ranks
-    return n if op in ("all_gather", "gather", "all_to_all", "send_recv") else 1
-
-
-def _cells(seen: Trace, frame: int) -> dict:
-    shades, level = _shades(seen.full), _level(seen, frame)
-    k = len(shades)
-    scale = [(edge / k, shade) for i, shade in enumerate(shades) for edge in (i, i + 1)]
-    rows, words = _rows(seen), _words(seen, frame)
-    text = [
-        [_cell_text(seen, frame, r, c, rows[r], words[r, c]) for c in range(level.shape[1])]
-        for r in range(level.shape[0])
-    ]
-    return {
-        "type": "heatmap",
-        "z": level,
-        "x": np.arange(level.shape[1]),
-        "y": np.arange(level.shape[0]),
-        "zmin": -0.5,
-        "zmax": k - 0.5,
-        "colorscale": scale,
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "hovertext": text,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
-
-
-def _cell_text(seen: Trace, frame: int, row: int, chunk: int, name: str, word: str) -> str:
-    who = _("rank {n}").format(n=name) if row < seen.schedule.n_ranks else name
-    if not word:
-        return _("{who}, chunk {c}: nothing").format(who=who, c=chunk)
-    if seen.full == 1:
-        return _("{who}, chunk {c}: here").format(who=who, c=chunk)
-    return _("{who}, chunk {c}: {k} of {full} parts").format(
-        who=who, c=chunk, k=int(seen.parts[frame, row, chunk]), full=seen.full
-    )
-
-
-def _numbers(seen: Trace, frame: int, row_px: int) -> list[dict]:
-    """Numbers in the ink of the page and in the colour of its ground: each cell has the one that reads better."""
-    shades, level, words = _shades(seen.full), _level(seen, frame), _words(seen, frame)
-    dark_text = np.array([contrast(shade, ink()) >= contrast(shade, theme().ground) for shade in shades])[level]
-    readable = seen.schedule.chunks <= 20 and row_px >= 14
-    both = []
-    for mask, shade in ((dark_text, ink()), (~dark_text, theme().ground)):
-        row, chunk = np.nonzero(mask & (words != "") & readable)
-        font = {"size": 14 if seen.schedule.chunks <= 10 and row_px >= 24 else 11, "color": shade}
-        both.append(
-            {
-                "type": "scatter",
-                "mode": "text",
-                "x": chunk,
-                "y": row,
-                "text": words[row, chunk].tolist(),
-                "textfont": font,
-                "hoverinfo": "skip",
-            }
-        )
-    return both
 
 
 # What moved
@@ -282,7 +186,7 @@ def _strip(timed: Timeline, frame: int, seen: Trace) -> tuple[list[dict], dict]:
 
 
 def _meta(seen: Trace, frame: int, said: str, timed: Timeline | None) -> dict:
-    rows, words = _rows(seen), _words(seen, frame)
+    rows, words = rows_of(seen), words_of(seen, frame)
     moves = seen.moves[frame - 1] if frame else None
     alt = said.rstrip(".") + ". "
     if moves is not None and moves.src.size:
