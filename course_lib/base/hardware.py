@@ -6,7 +6,7 @@ from functools import cache
 from course_lib.base import sources as _sources
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
-from course_lib.base.table import Table, Value, build
+from course_lib.base.table import UNITS, Table, Value, build
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,15 @@ def names_a_value(text: str) -> bool:
     """
     item, dot, _field = text.partition(".")
     return bool(dot) and not item.isdigit()
+
+
+def in_unit(cell: str, unit: str) -> float:
+    """Return the number of another table's cell in a unit of this one: as it is typed, or the value that it names.
+
+    >>> in_unit("31.5", "GB/s"), in_unit("nvlink4.line_Bps", "GB/s"), round(in_unit("prices.electricity_usd_per_J", "USD/kWh"), 4)
+    (31.5, 450.0, 0.0806)
+    """
+    return value(*cell.split(".")) / UNITS[unit] if names_a_value(cell) else float(cell)
 
 
 def named(item: str, field: str) -> str:

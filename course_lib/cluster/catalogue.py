@@ -46,7 +46,7 @@ def _origin(row: dict[str, str], what: str, unit: str, title: str) -> Known:
     key = "usd" if what == "usd" else "W"
     note = row[f"{key}_note"]
     value, kind, source, address = from_table(
-        row[f"unit_{key}"], row[f"{key}_kind"], row[f"{key}_source"], row[f"{key}_address"]
+        row[f"unit_{key}"], unit, row[f"{key}_kind"], row[f"{key}_source"], row[f"{key}_address"]
     )
     kind = one_of(_("kind"), kind, KINDS)
     if kind == "assumed" and not note:

@@ -74,14 +74,15 @@ class Known:
 def _fleets() -> dict[str, Fleet]:
     found = {}
     for row in tables.rows(DATA / "fleets.csv"):
-        hosts, span_s = int(row["gpus"]) / int(row["gpus_per_host"]), float(row["span_days"]) * DAY_s
-        failures = int(row["failures"]) if row["failures"] else None
+        gpus, span_s = int(hardware.in_unit(row["gpus"], "GPUs")), hardware.in_unit(row["span_days"], "days") * DAY_s
+        hosts = gpus / int(row["gpus_per_host"])
+        failures = int(hardware.in_unit(row["failures"], "events")) if row["failures"] else None
         rate = failures / (hosts * span_s) if failures is not None else float(row["rate_per_host_day"]) / DAY_s
         found[row["fleet"]] = Fleet(
             row["fleet"],
             row["title"],
             one_of(_("use of a fleet"), row["use"], USES),
-            int(row["gpus"]),
+            gpus,
             int(row["gpus_per_host"]),
             span_s,
             failures,
@@ -127,19 +128,19 @@ def parts() -> tuple[Part, ...]:
     )
 
 
-def from_table(text: str, kind: str, source: str, address: str) -> tuple[float, str, str, str]:
-    """Return value, kind, source and address of a number; `item.field` takes all four from the hardware table.
+def from_table(text: str, unit: str, kind: str, source: str, address: str) -> tuple[float, str, str, str]:
+    """Return value, kind, source and address of a number; `item.field` takes all four from the hardware table, in `unit`.
 
-    >>> from_table("dgx-h100.power_W", "", "", "")[:2]
+    >>> from_table("dgx-h100.power_W", "W", "", "", "")[:2]
     (10200.0, 'spec')
-    >>> from_table("1.3", "assumed", "", "")
+    >>> from_table("1.3", "ratio", "assumed", "", "")
     (1.3, 'assumed', '', '')
     """
     if not hardware.names_a_value(text):
         return float(text), kind, source, address
     item, field = text.split(".")
     origin = hardware.source_of(item, field)
-    return hardware.value(item, field), hardware.line(item, field).kind, str(origin), origin.address
+    return hardware.in_unit(text, unit), hardware.line(item, field).kind, str(origin), origin.address
 
 
 @cache
@@ -147,7 +148,7 @@ def _known() -> dict[str, Known]:
     found = {}
     for file, key in (("costs.csv", "item"), ("recovery.csv", "what")):
         for number, r in tables.numbered(DATA / file):
-            value, kind, source, address = from_table(r["value"], r["kind"], r["source"], r["address"])
+            value, kind, source, address = from_table(r["value"], r["unit"], r["kind"], r["source"], r["address"])
             kind = one_of(_("kind of number"), kind, KINDS)
             if (kind == "assumed" and not r["note"]) or (kind != "assumed" and not source):
                 raise CourseError(

@@ -42,7 +42,12 @@ def _hosts() -> dict[str, Pool]:
         rate = hardware.value(row["link"], row["bandwidth_field"])
         source = row["source"] or _("assumed: {note}").format(note=row["note"])
         pools[row["name"]] = Pool(
-            row["name"], row["title"], float(row["capacity_GB"]) * 1e9, int(row["n_gpus"]), rate, source
+            row["name"],
+            row["title"],
+            hardware.in_unit(row["capacity_GB"], "GB") * 1e9,
+            int(row["n_gpus"]),
+            rate,
+            source,
         )
     return pools
 
