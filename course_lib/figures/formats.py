@@ -192,7 +192,14 @@ def magnitudes(values, floors: Sequence[float], names: Sequence[str], *, what: s
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
                 "marker": {"color": faded(color(role), opacity), "line": {"width": 0}}
-                | {"pattern": {"shape": "/" if role == "attention" else "", "fgcolor": theme().ground, "size": 5}},
+                | {
+                    "pattern": {
+                        "shape": "/" if role == "attention" else "",
+                        "fillmode": "overlay",  # else nothing is filled between lines in the colour of the ground
+                        "fgcolor": theme().ground,
+                        "size": 5,
+                    }
+                },
             }
         )
     top = float(share.max()) * 1.3

@@ -5,6 +5,7 @@ import json
 import re
 from functools import cache
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -80,6 +81,16 @@ def test_axes_that_are_drawn_have_a_title_with_a_unit(figure):
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
         if axis.visible is not False:
             assert axis.title.text or axis.ticktext  # categories say themselves what they are
+
+
+def test_hatched_bars_are_not_hatched_in_the_colour_of_the_ground_alone(figure):
+    """One colour for all bars, and a hatch in the ground's: Plotly then fills nothing between the lines, and no bar is seen."""
+    for trace in figure.data:
+        hatch = trace.marker.pattern if trace.type == "bar" else None
+        if hatch is None or not any(np.atleast_1d(hatch.shape)) or not isinstance(trace.marker.color, str):
+            continue
+        filled = hatch.fillmode == "overlay" or hatch.bgcolor
+        assert filled or hatch.fgcolor != figure.layout.plot_bgcolor, f"{trace.name}: add fillmode='overlay'"
 
 
 def test_the_same_kind_of_figure_has_the_same_traces(make):
