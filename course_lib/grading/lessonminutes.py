@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.base.errors import CourseError
+from course_lib.grading import cellnames
 
 LIVE = "workshop"
 RULE = "words / 180, 20 seconds a code cell, 3 minutes an explorer"
@@ -16,12 +17,17 @@ RULE = "words / 180, 20 seconds a code cell, 3 minutes an explorer"
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of the live path, its minutes, the predictions asked in it, and how many explorers it has."""
+    """A heading of the live path, its minutes, the predictions asked in it, how many explorers it has.
+
+    `makes` and `needs` are the names that its cells make, and those that they take from sections before.
+    """
 
     heading: str
     minutes: float
     predictions: tuple[str, ...]
     n_explorers: int
+    makes: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ def live_sections(cells: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
             minutes(part),
             tuple(text for c in part if "predict" in _tags(c) for text in _predictions(c)),
             sum("explorer" in _tags(c) for c in part),
+            *cellnames.of_cells(_source(c) for c in part if c["cell_type"] == "code"),
         )
         for heading, part in groups
     )

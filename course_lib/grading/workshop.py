@@ -1,4 +1,4 @@
-"""Plans of classes, timed from the notebooks: `python -m course_lib.grading.workshop [--check]`."""
+"""Plans of classes, timed from the notebooks: `python -m course_lib.grading.workshop [--check | --notebooks FOLDER]`."""
 
 import argparse
 import math
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.base.errors import CourseError
-from course_lib.grading import bank
-from course_lib.grading.lessonminutes import LIVE, RULE, Lesson, lessons
+from course_lib.grading import bank, livenotebooks
+from course_lib.grading.lessonminutes import LIVE, RULE, Lesson, Section, lessons
 
 OPEN = (
     "Written by `python -m course_lib.grading.workshop` from `formats.toml`, the notebooks and the bank of questions."
@@ -47,7 +47,7 @@ def step(text: str, known: Mapping[str, Lesson], notes: Mapping[str, Any]) -> St
         by_name = {section.heading: section for section in lesson.sections}
         if gone := [heading for heading in wanted if heading not in by_name]:
             raise CourseError(f"Lesson {number} has no section {gone[0]!r} on its live path; it has {list(by_name)}.")
-        parts = [by_name[heading] for heading in wanted]
+        parts = _whole(lesson, [by_name[heading] for heading in wanted])
         asked = [text for part in parts for text in part.predictions]
         what = f"From lesson {lesson.title}: " + "; ".join(f"*{heading}*" for heading in wanted)
         return Step(what, _up(sum(part.minutes for part in parts)), "; ".join(asked))
@@ -59,6 +59,18 @@ def step(text: str, known: Mapping[str, Lesson], notes: Mapping[str, Any]) -> St
     raise CourseError(f"{text!r} is no step; live, part, try, talk and break are.")
 
 
+def _whole(lesson: Lesson, parts: list[Section]) -> list[Section]:
+    """Return the parts if their cells run one after the other in a fresh kernel; else say which section is missing."""
+    made: set[str] = set()
+    for part in parts:
+        for name in sorted(part.needs - made):
+            maker = next((one for one in lesson.sections if name in one.makes), None)
+            why = f"which {maker.heading!r} makes. Take it in, before" if maker else "which no section makes"
+            raise CourseError(f"Part of lesson {lesson.number}: {part.heading!r} needs {name}, {why}.")
+        made |= part.makes
+    return parts
+
+
 def _up(value: float) -> int:
     return math.ceil(value - 1e-9)
 
@@ -67,7 +79,9 @@ def formats_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:
     """Return formats.md: every format as a table that adds up, and the pool of parts it was made from."""
     out = ["# Formats", "", OPEN, ""]
     out += [
-        f"A lesson's live path are its cells tagged `{LIVE}`. Its minutes are counted: {RULE}. A question tried in the room has",
+        f"A lesson's live path are its cells tagged `{LIVE}`; names in italics are headings of it. Show only these cells:",
+        "`python -m course_lib.grading.workshop --notebooks build/workshop` writes, for each format, notebooks that hold nothing",
+        f"else, and each step runs alone in a fresh kernel. Minutes are counted: {RULE}. A question tried in the room has",
         "its share, by points, of the minutes that the exercise states. Rows are rounded up. Nobody has taught these plans yet:",
         "after the first class, write what really took longer into `formats.toml`. What to show, ask and expect: `lessons.md`.",
         "",
@@ -159,9 +173,14 @@ def lessons_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:
     return "\n".join(out) + "\n"
 
 
+def read_plan(root: Path) -> dict[str, Any]:
+    """Return formats.toml: what people decide about teaching."""
+    return tomllib.loads((root / "instructor" / "formats.toml").read_text(encoding="utf-8"))
+
+
 def pages(root: Path) -> dict[str, str]:
     """Return the texts of instructor/formats.md and instructor/lessons.md."""
-    plan = tomllib.loads((root / "instructor" / "formats.toml").read_text(encoding="utf-8"))
+    plan = read_plan(root)
     known = lessons(root)
     return {"formats.md": formats_page(known, plan), "lessons.md": lessons_page(known, plan)}
 
@@ -170,10 +189,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write the two pages, or with --check say which is out of date and return 1."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.grading.workshop", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if something would change")
+    parser.add_argument(
+        "--notebooks",
+        type=Path,
+        metavar="FOLDER",
+        help="write there, for each format, notebooks of its live cells alone",
+    )
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     stale = 0
     try:
+        if args.notebooks is not None:
+            written = livenotebooks.write(read_plan(args.root), args.root, args.notebooks)
+            print(f"{len(written)} notebooks in {args.notebooks}")
+            return 0
         for name, text in pages(args.root).items():
             path = args.root / "instructor" / name
             if path.is_file() and path.read_text(encoding="utf-8") == text:

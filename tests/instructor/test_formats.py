@@ -6,10 +6,12 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib.base.errors import CourseError
-from course_lib.grading import bank, lessonminutes, workshop
+from course_lib.grading import bank, lessonminutes, livenotebooks, workshop
 from tests.notebooks.lessons import LESSONS, minutes, read, tags
 
 ROOT = Path(__file__).parents[2]
@@ -87,10 +89,10 @@ def test_a_lesson_that_grows_changes_the_plan_or_is_refused(root):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     cell = next(c for c in notebook["cells"] if "workshop" in tags(c) and c["cell_type"] == "markdown")
     before = workshop.pages(root)["formats.md"]
-    cell["source"] = ["word " * 180, *cell["source"]]
+    cell["source"] = [*cell["source"], " word" * 180]
     path.write_text(json.dumps(notebook), encoding="utf-8")
     assert workshop.pages(root)["formats.md"] != before
-    cell["source"] = ["word " * 180 * 60, *cell["source"]]
+    cell["source"] = [*cell["source"], " word" * 180 * 60]
     path.write_text(json.dumps(notebook), encoding="utf-8")
     with pytest.raises(CourseError, match="90 minutes: the steps take"):
         workshop.pages(root)
@@ -118,3 +120,60 @@ def test_an_item_that_people_mark_has_its_share_and_a_rubric():
 def test_a_section_that_was_renamed_is_named():
     with pytest.raises(CourseError, match="no section 'Three regimens' on its live path; it has"):
         workshop.step("part 02: Three regimens", KNOWN, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("part 02: Two numbers for a link", r"needs \w+, which '02 How fast is this link\?' makes"),
+        ("part 04: 04 Eight GPUs add a vector; Two bandwidths", "needs (all_four|n), which '(One|The first)"),
+        ("part 04: Six promises; 04 Eight GPUs add a vector", "Take it in, before"),
+    ],
+)
+def test_a_part_that_does_not_run_alone_is_refused_with_what_it_lacks(text, missing):
+    with pytest.raises(CourseError, match=missing):
+        workshop.step(text, KNOWN, {})
+
+
+def test_a_part_that_compares_with_a_guess_has_asked_for_it():
+    asked, compared = KNOWN["02"].sections[0], KNOWN["02"].sections[4]
+    assert "the guess 02.many" in asked.makes
+    assert "the guess 02.many" in compared.needs
+
+
+SHORTEST = list(livenotebooks.of_format(PLAN["format"][0], ROOT))
+
+
+@pytest.mark.parametrize(("name", "notebook"), SHORTEST, ids=[name for name, _notebook in SHORTEST])
+def test_each_step_of_the_shortest_plan_runs_alone_and_meets_every_guess(name, notebook, monkeypatch, capsys):
+    """What a teacher with 90 minutes runs: the step's cells and no other, guesses typed, in a fresh shell."""
+    monkeypatch.chdir(ROOT / "notebooks")
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shown = []
+    try:
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            result = shell.run_cell(cell["source"], store_history=False)
+            assert result.success, f"{cell['source']}\n{result.error_before_exec or result.error_in_exec!r}"
+            if "predict" in tags(cell):
+                result.result.commit("7")
+            shown.append(capsys.readouterr().out)
+    finally:
+        InteractiveShell.clear_instance()
+    said = " ".join(shown)
+    assert said.count("You said 7") == sum("predict" in tags(cell) for cell in notebook["cells"])
+    assert "There is no prediction of yours" not in said
+
+
+def test_notebooks_of_a_class_hold_the_live_cells_and_no_link_into_the_course(tmp_path):
+    assert workshop.main(["--notebooks", str(tmp_path)]) == 0
+    for form in PLAN["format"]:
+        for path in (tmp_path / form["name"].replace(" ", "_")).glob("*.ipynb"):
+            nbformat.validate(nbformat.read(path, as_version=4))
+            cells = read(path)["cells"]
+            assert all("workshop" in tags(cell) for cell in cells)
+            assert not re.search(r"\]\([^)]*\.(ipynb|md)\)", "".join(cell["source"] for cell in cells))
+    half = {path.stem.split("_")[0] for path in (tmp_path / "half_day").iterdir()}
+    assert half == {"00", "01", "03", "04", "05", "06"}
