@@ -160,9 +160,9 @@ def pattern_names() -> list[tuple[str, str]]:
     """
     texts = (
         _("host memory to all four GPUs"),
-        _("neighbours under one switch, both ways"),
-        _("to the GPUs under the other switch"),
-        _("two GPUs to their cards, host to the others"),
+        _("neighbours exchange data"),
+        _("to GPUs under the other switch"),
+        _("two to cards, two from the host"),
     )
     return list(zip(texts, PATTERNS, strict=True))
 

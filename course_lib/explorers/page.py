@@ -9,6 +9,7 @@ from course_lib.base.scale import kept_together
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
+# Only a select decides how wide the column of controls is, up to 290 px, so that no option is cut; the rest asks for no width.
 # The height of 0 keeps Lab's Plotly renderer from drawing every picture a second time, as a PNG to be saved.
 # JupyterLab's own variables carry the theme of the page; the second values are for front ends without them.
 CSS = """
@@ -27,7 +28,7 @@ CSS = """
 .ic-guess .widget-text input {width:110px;flex:0 0 110px}
 .ic-explorer .jupyter-button {width:auto;margin:0;padding:0 10px;border-radius:3px}
 .ic-explorer .ic-body {display:flex;flex-flow:row nowrap;gap:18px;align-items:stretch;overflow:visible}
-.ic-explorer .ic-controls {flex:0 0 236px;min-width:0;gap:14px;padding:14px 0 0;overflow:visible}
+.ic-explorer .ic-controls {flex:0 0 auto;width:max-content;min-width:236px;max-width:290px;gap:14px;padding:14px 0 0;overflow:visible}
 .ic-explorer .ic-view {flex:1 1 0;min-width:0;overflow:hidden}
 .ic-explorer .ic-controls>*,.ic-explorer .ic-controls .widget-vbox>* {width:100%;max-width:100%;margin:0;overflow:visible}
 .ic-explorer .ic-controls .widget-inline-hbox {flex-flow:row wrap;height:auto;align-items:center}
@@ -38,6 +39,7 @@ CSS = """
   color:var(--jp-content-font-color0,inherit)}
 .ic-explorer .ic-controls .slider-container {order:2;flex:1 0 calc(100% - 18px);margin:0 9px;height:26px}
 .ic-explorer .ic-controls .widget-dropdown select,.ic-explorer .ic-controls .widget-text input {flex:1 0 100%;width:100%;order:2}
+.ic-explorer .ic-controls>:not(:has(select)),.ic-explorer .ic-controls .widget-dropdown .widget-label {contain:inline-size}
 .ic-explorer .ic-controls .widget-checkbox .widget-label-basic {color:var(--ic-quiet);white-space:normal;line-height:1.35;height:auto}
 .ic-explorer .ic-controls .widget-hbox {gap:6px;flex-flow:row wrap}
 .ic-explorer .ic-controls .widget-hbox>* {width:auto;margin:0}
@@ -72,12 +74,13 @@ CSS = """
 .ic-aloud {position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @container (max-width:640px) {
   .ic-explorer .ic-body {flex-flow:column nowrap;gap:4px}
-  .ic-explorer .ic-controls {flex:0 0 auto;padding:6px 0 0}
+  .ic-explorer .ic-controls {width:auto;min-width:0;max-width:none;padding:6px 0 0}
   .ic-explorer .ic-view {flex:0 0 auto;width:100%}
   .ic-head,.ic-eq {margin-left:0}
 }
 @container (max-width:319px) {
   .ic-explorer .ic-figure {zoom:.8}
+  .ic-explorer .ic-controls select {font-size:12px;padding:0 18px 0 4px}
 }
 """
 

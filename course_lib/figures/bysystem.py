@@ -96,7 +96,7 @@ def residuals_by_system(found: Sequence[Residuals], *, title: str = "", subtitle
         "near": say_number(100 * (float(np.exp(np.median(whole))) - 1), 2),
         "name": worst[1],
         "far": say_number(100 * (float(np.exp(np.median(np.abs(joined[worst])))) - 1), 2),
-        "n": len(order),
+        "n": len({name for _across, name in order}),
         "points": whole.size,
     }
     return base_figure(

@@ -93,7 +93,7 @@ def busbw_over_gpus(
             n=int(m[last]), rate=say_rate(float(on[last]), 3), link=say_rate(link_Bps)
         ),
         subtitle=subtitle
-        or _("lines: limits of full links; crosses: measured, the library chooses; rings: adding switched off"),
+        or _("lines: limits of full links; crosses: measured, the library chooses; circles: adding switched off"),
         xaxis=xaxis,
         yaxis=yaxis,
         annotations=end_labels(ends, yaxis, outside=True, gap_px=20),

@@ -123,6 +123,8 @@ def failure(error: BaseException) -> str:
     if not own:
         return _("It raised {said}.").format(said=said)
     code = (own[-1].line or linecache.getline(own[-1].filename, own[-1].lineno or 0)).strip()
+    if type(error) is CourseError:
+        said = said.rstrip(".")  # the sentence goes on
     at = _(" in line {line}").format(line=own[-1].lineno) + (f": `{code}`" if code else "")
     return _("It raised {said}{at}.").format(said=said, at=at)
 

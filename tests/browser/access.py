@@ -38,6 +38,15 @@ TOUCHING = """async ({data, layout, config, width}) => {
   }));
   return wrong; }"""
 
+# On a phone JupyterLab leaves 256 px for the box, 232 of them for its text, and the letters are of 12 px there.
+CUT = """phone_px => [...document.querySelectorAll(".ic-explorer select")].flatMap(box => {
+  const look = getComputedStyle(box), pen = document.createElement("canvas").getContext("2d");
+  pen.font = look.font;
+  const room = box.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight);
+  return [...box.options].map(o => [o.text, pen.measureText(o.text).width])
+    .filter(([, wide]) => wide > room || wide * 12 / parseFloat(look.fontSize) > phone_px)
+    .map(([text, wide]) => `${text}: ${Math.round(wide)} px in a box for ${Math.round(room)}`); })"""
+
 OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap(cell => (cell.model.outputs?.toJSON() ?? [])
   .map(output => output.data?.["application/vnd.plotly.v1+json"]).filter(Boolean))"""
 
@@ -65,6 +74,11 @@ def faults(page, *scopes: str) -> list[str]:
     there = [scope for scope in scopes if page.locator(scope).count()]
     assert there, scopes
     return page.evaluate(FAULTS, there)
+
+
+def cut_options(page) -> list[str]:
+    """Return the options of select boxes that are wider than their box, here or on a phone, in words."""
+    return page.evaluate(CUT, 232)
 
 
 def figures(page) -> list[dict]:

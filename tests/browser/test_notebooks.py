@@ -1,4 +1,4 @@
-"""Every lesson in a browser: offline, every control moves its picture, axe-core finds nothing serious, and labels fit a phone."""
+"""Every lesson in a browser: offline, every control moves its picture, no option is cut, axe-core is content, labels fit a phone."""
 
 import pytest
 
@@ -14,6 +14,7 @@ def test_a_lesson_works_for_every_reader(browser, watch, path):
     page = watch(f"notebooks/{path.name}", height=1400)
     assert page.outputs_with_errors() == []
     assert drive_every_control(page) == []
+    assert access.cut_options(page.page) == []
     assert access.faults(page.page, ".ic-explorer", ".jp-RenderedPlotly") == []
     drawn = access.figures(page.page)
     assert drawn

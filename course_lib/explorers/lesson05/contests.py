@@ -20,10 +20,10 @@ SIZES = 2.0 ** np.arange(3, 34.5, 0.5)
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64, 72, 128)
 # What is shown, the system, and the colour of its links inside a domain.
 SYSTEMS = {
-    "dgx-h100": (_("H100 boxes of 8, the switch adds"), "nvlink"),
-    "dgx-h100-sharp": (_("H100 boxes of 8, switch and network add"), "nvlink"),
-    "dgx-a100": (_("A100 boxes of 8, the switch passes on"), "nvlink"),
-    "gb200-nvl72": (_("GB200 racks of 72, the switch adds"), "nvlink"),
+    "dgx-h100": (_("H100 boxes of 8, switch adds"), "nvlink"),
+    "dgx-h100-sharp": (_("H100 boxes of 8, network adds too"), "nvlink"),
+    "dgx-a100": (_("A100 boxes of 8, nothing adds"), "nvlink"),
+    "gb200-nvl72": (_("GB200 racks of 72, switch adds"), "nvlink"),
     "mi300x": (_("MI300X boxes of 8, no switch"), "nvlink"),
     "dgx1-v100": (_("V100 boxes of 8, cube mesh"), "nvlink"),
     "pcie4-box": (_("boxes of 8 on PCIe 4"), "pcie"),

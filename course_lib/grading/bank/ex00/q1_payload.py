@@ -59,5 +59,19 @@ q1 = Question(
             ),
             _("That is both directions together. A bandwidth in this course is one direction."),
         ),
+        Misconception(
+            "one lane",
+            lambda transfers_GTps, lanes, payload_bits, coded_bits: transfers_GTps * payload_bits / coded_bits / 8,
+            _("That is the rate of one lane. All lanes carry bits at the same time: multiply by their number."),
+        ),
+        Misconception(
+            "overhead of the payload",
+            lambda transfers_GTps, lanes, payload_bits, coded_bits: (
+                transfers_GTps * lanes / 8 * (1 - (coded_bits - payload_bits) / payload_bits)
+            ),
+            _(
+                "You took the added bits off as a share of payload_bits. They are a share of all that is sent, coded_bits."
+            ),
+        ),
     ),
 )

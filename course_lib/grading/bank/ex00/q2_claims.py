@@ -54,7 +54,7 @@ q2 = Question(
         ),
         Misconception(
             "both directions for one",
-            lambda: {k: 2 * v for k, v in _repaired().items() if k in ("B", "C")},
+            lambda: {k: 2 * v for k, v in _repaired().items() if k in "BCD"} | {"E": _repaired()["E"] / 2},
             _("That adds both directions. One direction is asked for, and a copy only goes one way."),
         ),
         Misconception(
@@ -68,6 +68,24 @@ q2 = Question(
             "bits for bytes",
             lambda: {"D": 8 * _repaired()["D"]},
             _("Network cards are sold in bits per second, copies are counted in bytes: eight bits make a byte."),
+        ),
+        Misconception(
+            "one direction halved",
+            lambda: {k: v / 2 for k, v in _repaired().items() if k in "CD"},
+            _(
+                "You halved a rate that is one direction already. 400 Gb/s go into a port and, at the same time, out of it; "
+                "so do 32 GT/s on each lane of a slot."
+            ),
+        ),
+        Misconception(
+            "after the code",
+            lambda: {"C": value("pcie5", "line_Bps") / GB},
+            _("That is the line rate, after the code. Here the rate before it is asked for."),
+        ),
+        Misconception(
+            "both directions of one link",
+            lambda: {"B": 2 * _per_link()["B"]},
+            _("That is one link of many, with both directions added. The whole GPU and one direction are asked for."),
         ),
     ),
 )

@@ -68,5 +68,22 @@ q1 = Question(
             lambda **link: 8 * payload_rate_GBps(**link),
             _("You left out the division by eight: a transfer moves one bit on a lane, and your rate is in Gb/s."),
         ),
+        Misconception(
+            "one lane",
+            lambda **link: payload_rate_GBps(**link | {"lanes": 1}),
+            _("That is the rate of one lane. All lanes carry bits at the same time: multiply by their number."),
+        ),
+        Misconception(
+            "code upside down",
+            lambda **link: payload_rate_GBps(
+                **link | {"payload_bits": link["coded_bits"], "coded_bits": link["payload_bits"]}
+            ),
+            _("The code's fraction is upside down: of coded_bits on the wire payload_bits are useful, and not more."),
+        ),
+        Misconception(
+            "packet upside down",
+            lambda **link: _line_GBps(**link) * (link["data_B"] + link["headers_B"]) / link["data_B"],
+            _("The packet's fraction is upside down: your payload is more than the line carries."),
+        ),
     ),
 )

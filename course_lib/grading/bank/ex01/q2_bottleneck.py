@@ -43,10 +43,41 @@ def _way(src: str, dst: str) -> list[str]:
     return up[: up.index(turn) + 1] + down[: down.index(turn)][::-1]
 
 
-def _first_links_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> tuple[float, float]:
-    """Return what two readings of "only the first link" give: shared by all that cross it, or by those that start on it."""
-    used, first = [hop for path in paths for hop in _hops(path)], [_hops(path)[0] for path in paths]
-    return tuple(min(link_GBps[hop] / hops.count(hop) for hop in first) for hops in (used, first))
+def _first_links_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> tuple[float, ...]:
+    """Return what readings of "only one end" give: shared by all that cross the first or last link, or by those that start on it."""
+    used, first, last = (
+        [hop for path in paths for hop in _hops(path)[cut]] for cut in (slice(None), slice(1), slice(-1, None))
+    )
+    return tuple(
+        min(link_GBps[hop] / hops.count(hop) for hop in end)
+        for end, hops in ((first, used), (first, first), (last, used))
+    )
+
+
+def _shares_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> list[list[float]]:
+    """Return for each flow what every link on its way has for it."""
+    used = [hop for path in paths for hop in _hops(path)]
+    return [[link_GBps[hop] / used.count(hop) for hop in _hops(path)] for path in paths]
+
+
+def _added_times_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> tuple[float, float]:
+    """Return the slowest flow if links were crossed one after the other, with their shares and with their whole rates."""
+    shares = _shares_GBps(paths, link_GBps)
+    whole = [[link_GBps[hop] for hop in _hops(path)] for path in paths]
+    return tuple(min(1 / sum(1 / rate for rate in rates) for rates in way) for way in (shares, whole))
+
+
+def _by_parts_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> float:
+    """Return the slowest flow if all that pass a switch, a GPU or the CPU shared one rate there."""
+    passed = [part for path in paths for part in path]
+    return min(
+        link_GBps[f"{a}>{b}"] / max(passed.count(a), passed.count(b)) for path in paths for a, b in pairwise(path)
+    )
+
+
+def _narrowest_by_most_GBps(paths: list[list[str]], link_GBps: dict[str, float]) -> float:
+    used = [hop for path in paths for hop in _hops(path)]
+    return min(link_GBps[hop] for hop in used) / max(used.count(hop) for hop in used)
 
 
 def _flows(rng: np.random.Generator) -> list[Case]:
@@ -107,8 +138,44 @@ q2 = Question(
         Misconception(
             "only the first link",
             lambda paths, link_GBps: _first_links_GBps(paths, link_GBps)[0],
-            _("You looked at the first link of each flow only. The bottleneck may be any link on its way."),
+            _(
+                "You looked at one end of each flow only, its first link or its last. The bottleneck may be any link on its way."
+            ),
             recognise=lambda given, **case: any(Number().same(given, wrong) for wrong in _first_links_GBps(**case)),
+        ),
+        Misconception(
+            "links crossed one after the other",
+            lambda paths, link_GBps: _added_times_GBps(paths, link_GBps)[0],
+            _(
+                "You add the times of the links on the way. A long copy is on all of them at once, so the narrowest share "
+                "counts, and it alone."
+            ),
+            recognise=lambda given, **case: any(Number().same(given, wrong) for wrong in _added_times_GBps(**case)),
+        ),
+        Misconception(
+            "a switch shared as a whole",
+            _by_parts_GBps,
+            _(
+                "You count the flows that pass a switch or a GPU. Flows share a link, in one direction; a part they may share freely."
+            ),
+        ),
+        Misconception(
+            "the narrowest link by the most flows",
+            _narrowest_by_most_GBps,
+            _(
+                "You divide the narrowest rate by the largest count. They may belong to two links: divide the rate of each "
+                "link by its own flows."
+            ),
+        ),
+        Misconception(
+            "the fastest flow",
+            lambda paths, link_GBps: max(map(min, _shares_GBps(paths, link_GBps))),
+            _("That is the fastest flow. The slowest is asked for."),
+        ),
+        Misconception(
+            "all flows together",
+            lambda paths, link_GBps: sum(map(min, _shares_GBps(paths, link_GBps))),
+            _("You add up the rates of all flows. That of the slowest is asked for."),
         ),
     ),
 )

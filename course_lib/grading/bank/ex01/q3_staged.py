@@ -63,6 +63,28 @@ def _latency_once_us(copy: dict) -> tuple[float, float]:
     return 2 * copy["stage_us"] + moving_us, copy["stage_us"] + moving_us
 
 
+def _in_ms(copy: dict) -> tuple[dict, dict, dict]:
+    """Return what comes out where MB over GB/s was taken for µs: in the staged time, in the direct one, in both."""
+    staged, direct = (
+        copy["stage_us"] + copy["message_MB"] / copy["chunks"] / copy["stage_GBps"],
+        copy["direct_us"] + copy["message_MB"] / copy["direct_GBps"],
+    )
+    right = compare_copies(**copy)
+    both = (copy["chunks"] + 1) * staged, direct
+    return _decided(*both), _decided(both[0], right["direct_us"]), _decided(right["staged_us"], both[1])
+
+
+def _early_us(copy: dict) -> tuple[float, ...]:
+    """Return staged times in which the second crossing does not wait for a whole chunk."""
+    moving_us = copy["message_MB"] * 1e3 / copy["stage_GBps"]
+    return 2 * copy["stage_us"] + moving_us, copy["chunks"] * _one_chunk_us(copy) + copy["stage_us"]
+
+
+def _other_word(**copy) -> dict[str, float | str]:
+    right = compare_copies(**copy)
+    return right | {"faster": "staged" if right["faster"] == "direct" else "direct"}
+
+
 q3 = Question(
     id="01.q3",
     title=_("Staged or direct"),
@@ -113,6 +135,42 @@ q3 = Question(
                 "Your times are right, and your choice does not follow from them: a direct path through a narrow link can be slower "
                 "than two fast crossings."
             ),
+        ),
+        Misconception(
+            "milliseconds for microseconds",
+            lambda **copy: _in_ms(copy)[0],
+            _("MB over GB/s are milliseconds. The times are asked for in µs, so these bytes take 1000 times as many."),
+            recognise=lambda given, **copy: any(q3.expects.same(given, wrong) for wrong in _in_ms(copy)),
+        ),
+        Misconception(
+            "the second crossing starts too soon",
+            _staged_as(lambda copy: _early_us(copy)[0]),
+            _(
+                "Your second crossing begins with the first byte. It can begin when the first chunk lies in the buffer, whole."
+            ),
+            recognise=lambda given, **copy: any(
+                q3.expects.same(given, _staged_as(lambda _copy, us=us: us)(**copy)) for us in _early_us(copy)
+            ),
+        ),
+        Misconception(
+            "every chunk the whole message",
+            _staged_as(
+                lambda copy: (copy["chunks"] + 1) * _line_us(copy["message_MB"], copy["stage_us"], copy["stage_GBps"])
+            ),
+            _("Each of your chunks is as long as the whole message. A chunk has message_MB / chunks."),
+        ),
+        Misconception(
+            "the direct copy in chunks",
+            lambda **copy: _decided(
+                compare_copies(**copy)["staged_us"],
+                compare_copies(**copy)["direct_us"] + (copy["chunks"] - 1) * copy["direct_us"],
+            ),
+            _("You cut the direct copy into chunks, too. It goes in one piece and waits once."),
+        ),
+        Misconception(
+            "the word turned round",
+            _other_word,
+            _("Your times are right, and the word is turned round: the faster way is the one that takes less time."),
         ),
     ),
 )

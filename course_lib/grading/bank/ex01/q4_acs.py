@@ -134,5 +134,16 @@ q4 = Question(
                 "You named the pairs that pass a CPU. They did so before, with ACS off: they have no direct path to lose."
             ),
         ),
+        _wrong_pairs(
+            "every direct path",
+            lambda **m: [
+                pair
+                for pair, turn in _turns(m["names"], m["kinds"], m["parent"]).items()
+                if turn is not None and not turn.startswith("CPU")
+            ],
+            _(
+                "You named every pair that has a direct path. It is lost only where the switch in which the flow turns has ACS on."
+            ),
+        ),
     ),
 )

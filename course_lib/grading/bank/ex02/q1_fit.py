@@ -28,6 +28,19 @@ def _ends_only(message_KB, time_us, weight):
     return time_us[0] - slope * message_KB[0], 1 / slope
 
 
+def _plain_means(message_KB, time_us, weight) -> tuple[tuple[float, float], ...]:
+    """Return the lines with means that leave the weights out: both means everywhere, or only where the latency is read off."""
+    x, y, w = (np.array(column, dtype=float) for column in (message_KB, time_us, weight))
+    plain = (w * (x - x.mean()) * (y - y.mean())).sum() / (w * (x - x.mean()) ** 2).sum()
+    right = 1 / fit_line(message_KB, time_us, weight)[1]
+    return tuple((float(y.mean() - slope * x.mean()), float(1 / slope)) for slope in (plain, right))
+
+
+def _through_zero(message_KB, time_us, weight):
+    x, y, w = (np.array(column, dtype=float) for column in (message_KB, time_us, weight))
+    return 0.0, float((w * x * x).sum() / (w * x * y).sum())
+
+
 def _fit_case(rng: np.random.Generator, n: int, noise: float) -> dict[str, list[float]]:
     """Return points about a line, sizes near the half-size so that both numbers show; with noise one point is spoiled.
 
@@ -106,6 +119,30 @@ q1 = Question(
             "first and last point",
             _ends_only,
             _("Your line goes through the first and the last point, and the points between them do not count."),
+        ),
+        Misconception(
+            "the two in the other order",
+            lambda message_KB, time_us, weight: fit_line(message_KB, time_us, weight)[::-1],
+            _("Your two numbers are right and in the other order: first the latency, then the bandwidth."),
+        ),
+        Misconception(
+            "slope and intercept as np.polyfit gives them",
+            lambda message_KB, time_us, weight: _slope_kept(message_KB, time_us, weight)[::-1],
+            _(
+                "You return slope and intercept, as np.polyfit does. The intercept is the latency and comes first; the bandwidth is "
+                "one over the slope."
+            ),
+        ),
+        Misconception(
+            "means without weights",
+            lambda message_KB, time_us, weight: _plain_means(message_KB, time_us, weight)[0],
+            _("The means in your line leave the weights out, so points that count little, or nothing, pull at it."),
+            recognise=lambda given, **case: any(q1.expects.same(given, wrong) for wrong in _plain_means(**case)),
+        ),
+        Misconception(
+            "a line through zero",
+            _through_zero,
+            _("Your line goes through zero, as if a message of no bytes took no time. What it takes is the latency."),
         ),
     ),
 )

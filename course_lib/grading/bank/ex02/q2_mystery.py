@@ -86,5 +86,17 @@ q2 = Question(
             lambda message_B, time_us: {"half_KB": _found(message_B, time_us)["half_KB"] / 2},
             _("You halved α · β. The product itself is the size at which latency and bytes take the same time."),
         ),
+        Misconception(
+            "latency over bandwidth",
+            lambda message_B, time_us: {
+                "half_KB": _found(message_B, time_us)["latency_us"] / _found(message_B, time_us)["bandwidth_GBps"]
+            },
+            _("You divided α by β. The half-size is their product: the bytes that pass in the time α."),
+        ),
+        Misconception(
+            "slope for bandwidth",
+            lambda message_B, time_us: {"bandwidth_GBps": 1 / _found(message_B, time_us)["bandwidth_GBps"]},
+            _("That is the slope of the line. The bandwidth is one over it."),
+        ),
     ),
 )

@@ -1,5 +1,6 @@
 """Question 02.q3: a thousand small messages, or one large one."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,49 @@ def _every_latency(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
     return _pair(small_us, large_us + (count - 1) * latency_us)
 
 
+def _turned(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us, large_us, faster = two_ways(count, message_KB, latency_us, bandwidth_GBps, pack_GBps)
+    return small_us, large_us, "large" if faster == "small" else "small"
+
+
+def _exchanged(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us, large_us, faster = two_ways(count, message_KB, latency_us, bandwidth_GBps, pack_GBps)
+    return large_us, small_us, faster
+
+
+def _packing_overlaps(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us = two_ways(count, message_KB, latency_us, bandwidth_GBps, pack_GBps)[0]
+    return _pair(small_us, latency_us + count * message_KB / min(pack_GBps, bandwidth_GBps))
+
+
+def _copied_twice(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us, large_us, _faster = two_ways(count, message_KB, latency_us, bandwidth_GBps, pack_GBps)
+    return _pair(small_us, large_us + count * message_KB / pack_GBps)
+
+
+def _never_sent(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us, large_us, _faster = two_ways(count, message_KB, latency_us, bandwidth_GBps, pack_GBps)
+    return _pair(small_us, large_us - count * message_KB / bandwidth_GBps)
+
+
+def _large_without_latency(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+    small_us, large_us, _faster = two_ways(count, message_KB, latency_us, bandwidth_GBps, pack_GBps)
+    return _pair(small_us, large_us - latency_us)
+
+
+def _bytes_of_one(large_too: bool, packed_too: bool, small_too: bool):
+    """Return the model that takes one message's bytes for all: in the small messages, in the large one, in its packing."""
+
+    def wrong(count, message_KB, latency_us, bandwidth_GBps, pack_GBps):
+        all_KB = count * message_KB
+        sent, packed, small = (message_KB if too else all_KB for too in (large_too, packed_too, small_too))
+        return _pair(
+            count * latency_us + small / bandwidth_GBps, packed / pack_GBps + latency_us + sent / bandwidth_GBps
+        )
+
+    return wrong
+
+
 def _sending_cases(rng: np.random.Generator) -> list[Case]:
     names = ("count", "message_KB", "latency_us", "bandwidth_GBps", "pack_GBps")
     rows: list[tuple[Any, ...]] = [
@@ -121,6 +165,48 @@ q3 = Question(
             _every_latency,
             _("Your large message pays one latency for each small one in it. It is one message: it waits once."),
             recognise=_as_times(_every_latency),
+        ),
+        Misconception(
+            "the word turned round",
+            _turned,
+            _("Your times are right, and the word is turned round: the faster way is the one that takes less time."),
+        ),
+        Misconception(
+            "the two times exchanged",
+            _exchanged,
+            _("Your two times are exchanged: first that of the small messages, then that of the large one."),
+        ),
+        Misconception(
+            "packing while sending",
+            _packing_overlaps,
+            _(
+                "You let packing and sending go on at the same time. The large message leaves when all of it lies in the buffer."
+            ),
+            recognise=_as_times(_packing_overlaps),
+        ),
+        Misconception(
+            "copied twice",
+            _copied_twice,
+            _("You copy the bytes twice. They are packed once; the receiver reads the buffer as it lies."),
+            recognise=_as_times(_copied_twice),
+        ),
+        Misconception(
+            "packed and never sent",
+            _never_sent,
+            _("You pack the large message and do not send it. Its bytes still have to cross the link."),
+            recognise=_as_times(_never_sent),
+        ),
+        Misconception(
+            "no latency for the large one",
+            _large_without_latency,
+            _("Your large message does not wait. It is one message, and pays the latency once."),
+            recognise=_as_times(_large_without_latency),
+        ),
+        Misconception(
+            "the bytes of one message",
+            _bytes_of_one(True, True, True),
+            _("You count the bytes of one message. There are count of them, and all their bytes are packed and sent."),
+            recognise=_as_times(*(_bytes_of_one(*parts) for parts in product((True, False), repeat=3) if any(parts))),
         ),
     ),
 )

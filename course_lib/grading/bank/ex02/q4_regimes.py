@@ -93,7 +93,8 @@ q4 = Question(
             "by size alone",
             _by_size_alone,
             _(
-                "You sort by size alone. 10 KB is large for one link and small for another: compare with α · β of its link."
+                "You call mixed what is far from the half-size of its link. 10 KB is large for one link and small for another: "
+                "compare each with its own α · β, ten times and a tenth of it."
             ),
         ),
         Misconception(

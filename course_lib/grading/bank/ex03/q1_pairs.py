@@ -87,5 +87,26 @@ q1 = Question(
             lambda links, link_GBps, pcie_GBps: (np.array(links) * float(link_GBps)).tolist(),
             _("You leave pairs without NVLink at zero. They still reach each other, over PCIe."),
         ),
+        Misconception(
+            "one link a pair",
+            lambda links, link_GBps, pcie_GBps: pair_GBps(np.minimum(links, 1).tolist(), link_GBps, pcie_GBps),
+            _("You give each pair a single link. The table says how many join it."),
+        ),
+        Misconception(
+            "a way to itself",
+            lambda links, link_GBps, pcie_GBps: np.where(
+                np.array(links) > 0, np.array(links) * float(link_GBps), pcie_GBps
+            ).tolist(),
+            _("You let a GPU send to itself over PCIe. The diagonal is 0."),
+        ),
+        Misconception(
+            "the budget over all others",
+            lambda links, link_GBps, pcie_GBps: np.where(
+                np.eye(len(links), dtype=bool), 0.0, np.sum(links, axis=1)[:, None] * link_GBps / (len(links) - 1)
+            ).tolist(),
+            _(
+                "You share out the links of a GPU evenly over all others. A pair has the links that join it, be it two or none."
+            ),
+        ),
     ),
 )

@@ -22,6 +22,13 @@ def _cuts(links: list) -> list[float]:
     return sums
 
 
+def _any_cut(links: list) -> tuple[float, float]:
+    """Return the fewest links that cut off one GPU, and any number of GPUs."""
+    table, n = np.array(links), len(links)
+    sides = [np.isin(np.arange(n), side) for k in range(1, n) for side in combinations(range(n), k)]
+    return float(table.sum(1).min()), float(min(table[side][:, ~side].sum() for side in sides))
+
+
 def bisection_GBps(links: list, link_GBps: float) -> float:
     """Return the least that any half of the GPUs can send to the other half, in GB/s, one direction."""
     return min(_cuts(links)) * link_GBps
@@ -81,6 +88,29 @@ q2 = Question(
             "the mean over all halves",
             lambda links, link_GBps: float(np.mean(_cuts(links))) * link_GBps,
             _("You take the mean over all ways to halve the machine. The bisection is the worst of them."),
+        ),
+        Misconception(
+            "the widest cut",
+            lambda links, link_GBps: max(_cuts(links)) * link_GBps,
+            _("You take the half that can send most. The bisection is the least over all halves."),
+        ),
+        Misconception(
+            "a cut that is no half",
+            lambda links, link_GBps: _any_cut(links)[0] * link_GBps,
+            _("You cut off a single GPU, or any number of them. A bisection has half of the GPUs on each side."),
+            recognise=lambda given, links, link_GBps: any(
+                Number("GB/s").same(given, cut * link_GBps) for cut in _any_cut(links)
+            ),
+        ),
+        Misconception(
+            "pairs for links",
+            lambda links, link_GBps: min(_cuts(np.minimum(links, 1).tolist())) * link_GBps,
+            _("You count the pairs that the cut parts. A pair has as many links as the table says."),
+        ),
+        Misconception(
+            "links without their rate",
+            lambda links, link_GBps: min(_cuts(links)),
+            _("That is a number of links. Each of them carries link_GBps."),
         ),
     ),
 )

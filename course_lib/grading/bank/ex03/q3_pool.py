@@ -63,5 +63,32 @@ q3 = Question(
             lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: n_layers * layer_GB + own_GB <= hbm_GB,
             _("You ask whether the model fits on one GPU. Layers may lie on different GPUs."),
         ),
+        Misconception(
+            "not to the last byte",
+            lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: (n_layers == 0 and hbm_GB >= own_GB) or (
+                -(-n_layers // n_gpus) * layer_GB + own_GB < hbm_GB
+            ),
+            _("You refuse a memory that would be filled to the last byte. That is fine: at most, and not less than."),
+        ),
+        Misconception(
+            "one layer a GPU",
+            lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: n_layers <= n_gpus and (
+                (layer_GB if n_layers else 0) + own_GB <= hbm_GB
+            ),
+            _("You place one layer on a GPU. It holds as many as it has room for."),
+        ),
+        Misconception(
+            "the rest of the layers dropped",
+            lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: n_layers // n_gpus * layer_GB + own_GB <= hbm_GB,
+            _("You deal the layers out evenly and drop the rest. Some GPU has to take one layer more."),
+        ),
+        Misconception(
+            "room rounded up",
+            lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: hbm_GB >= own_GB and (
+                n_gpus * -(-(hbm_GB - own_GB) // layer_GB) >= n_layers
+            ),
+            _("You round the layers of a GPU up, or to the nearest number. Room that is too small for a layer holds none."),
+            recognise=lambda given, n_layers, layer_GB, own_GB, hbm_GB, n_gpus: given is True,
+        ),
     ),
 )  # fmt: skip

@@ -13,6 +13,14 @@ def slowest_GBps(src: list, dst: list, port_GBps: float) -> float:
     return port_GBps / float(busiest)
 
 
+def _both_ports_GBps(src: list, dst: list, port_GBps: float) -> list[float]:
+    """Return what several ways of counting the sender's flows and the receiver's together give to the slowest flow."""
+    out, into = np.bincount(src, minlength=99), np.bincount(dst, minlength=99)
+    counts = [(out[a], into[b]) for a, b in zip(src, dst, strict=True)]
+    most = [max(a * b for a, b in counts), max(a + b for a, b in counts), max(a + b - 1 for a, b in counts)]
+    return [port_GBps / float(n) for n in (*most, out.max() * into.max(), out.max() + into.max())]
+
+
 def _switch_cases(rng: np.random.Generator) -> list[Case]:
     fixed = [
         ([0], [1], 450.0),
@@ -72,6 +80,32 @@ q4 = Question(
             _(
                 "You let what leaves a GPU and what enters it share one rate. The two directions of a port are separate."
             ),
+        ),
+        Misconception(
+            "two ports one after the other",
+            lambda src, dst, port_GBps: _both_ports_GBps(src, dst, port_GBps)[0],
+            _(
+                "You put the flows of the sender and those of the receiver together. A flow passes both ports at the same time: "
+                "the smaller of its two shares counts."
+            ),
+            recognise=lambda given, **case: any(
+                Number("GB/s").same(given, wrong) for wrong in _both_ports_GBps(**case)
+            ),
+        ),
+        Misconception(
+            "GPUs for flows",
+            lambda src, dst, port_GBps: port_GBps / len(set(dst)),
+            _("You count GPUs. What shares a port are flows: those that leave one GPU, or enter one."),
+            recognise=lambda given, src, dst, port_GBps: any(
+                Number("GB/s").same(given, port_GBps / len(set(ends))) for ends in (src, dst)
+            ),
+        ),
+        Misconception(
+            "the fastest flow",
+            lambda src, dst, port_GBps: (
+                port_GBps / min(max(src.count(a), dst.count(b)) for a, b in zip(src, dst, strict=True))
+            ),
+            _("That is the fastest flow. The slowest is asked for."),
         ),
     ),
 )

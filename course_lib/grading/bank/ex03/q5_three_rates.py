@@ -42,7 +42,8 @@ q5 = Question(
         ),
         Misconception(
             "both directions",
-            lambda: {"wire": 2 * _three_rates()["wire"], "sheet": 2 * _three_rates()["sheet"], "rest": CAUSES[2]},
+            lambda: {"wire": 2 * _three_rates()["wire"], "sheet": 2 * _three_rates()["sheet"], "rest": CAUSES[2]}
+            | {"copy_percent": _three_rates()["copy_percent"] / 2},
             _("You bring in both directions. All three numbers are one direction, so that is not where they differ."),
         ),
         Misconception(
@@ -59,6 +60,21 @@ q5 = Question(
             "a fault seen where there is none",
             lambda: {"rest": CAUSES[3]},
             _("You take 88 % of the data sheet for a fault. Headers and acknowledgements cost about that much on every healthy NVLink."),
+        ),
+        Misconception(
+            "the code taken off before the wire",
+            lambda: {"wire": _three_rates()["sheet"], "sheet": _three_rates()["sheet"] * 16 / 17},
+            _("You begin with 25 GB/s a link, which is already after the code. On the wire a link carries 26.5625 GB/s."),
+        ),
+        Misconception(
+            "the code left on",
+            lambda: {"sheet": _three_rates()["wire"]},
+            _("That is the rate on the wire. The data sheet counts the useful parts: 16 of 17."),
+        ),
+        Misconception(
+            "the share that is missing",
+            lambda: {"copy_percent": 100 - _three_rates()["copy_percent"]},
+            _("That is what the copy lacks. What it reaches is asked for, in percent of the data sheet's rate."),
         ),
     ),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Questions 04.q1 and 04.q2: a ring reduce-scatter and a ring all-reduce, proved."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -87,6 +88,28 @@ def _one_rank_off(answer: Schedule, n_ranks: int) -> bool:
     return any(complete[(chunk + hop) % n_ranks, chunk].all() for hop in (1, -1)) and not prove(answer).ok
 
 
+def _by_sender(schedule: Schedule) -> list[dict[int, int]]:
+    """Return the chunk that every rank sends, step by step; a rank that sends several counts with its last."""
+    return [
+        dict(zip(moves.src.tolist(), moves.chunk.tolist(), strict=True)) for _i, _k, moves in schedule.each_repeat()
+    ]
+
+
+@small
+def _not_passed_on(schedule: Schedule, n_ranks: int) -> bool:
+    """Whether in some step a rank of a ring to the right sends another chunk than the one that it got in the step before."""
+    if schedule.repeats < 2 or partners(schedule) != {1} or schedule.n_transfers != n_ranks * schedule.repeats:
+        return False
+    steps = _by_sender(schedule)
+    return any(now[(r + 1) % n_ranks] != before[r] for before, now in pairwise(steps) for r in range(n_ranks))
+
+
+@small
+def _open_ring(schedule: Schedule, n_ranks: int) -> bool:
+    """Whether the last rank never sends, and all others do in every step."""
+    return bool(schedule.repeats) and all(sorted(step) == list(range(n_ranks - 1)) for step in _by_sender(schedule))
+
+
 q1 = Question(
     id="04.q1",
     title=_("A ring reduce-scatter"),
@@ -138,6 +161,26 @@ q1 = Question(
             ),
             recognise=lambda answer, n_ranks: _stubborn(answer),
         ),
+        Misconception(
+            "another chunk than the one that arrived",
+            lambda n_ranks: _listed("reduce_scatter", n_ranks, n_ranks - 1, lambda r, k: r - 1 + k, "add"),
+            _(
+                "From the second step on your ranks do not send the chunk that they have just got. Rank r gets what rank r − 1 sent: "
+                "so its chunk number falls by one from step to step."
+            ),
+            recognise=lambda answer, n_ranks: kinds(answer) == {True} and _not_passed_on(answer, n_ranks),
+        ),
+        Misconception(
+            "an open ring",
+            lambda n_ranks: Schedule.from_transfers(
+                "reduce_scatter",
+                n_ranks,
+                n_ranks,
+                [[(r, r + 1, (r - 1 - k) % n_ranks, "add") for r in range(n_ranks - 1)] for k in range(n_ranks - 1)],
+            ),
+            _("Your ring is open: the last rank never sends. Its right-hand neighbour is rank 0."),
+            recognise=_open_ring,
+        ),
     ),
 )
 
@@ -185,6 +228,28 @@ q2 = Question(
             recognise=small(lambda answer, n_ranks: answer.repeats == 1 and prove(answer).ok),
         ),
         Misconception(
+            "starts with a chunk it does not have",
+            lambda n_ranks: _listed("all_gather", n_ranks, n_ranks - 1, lambda r, k: r - 1 - k, "copy"),
+            _("In the first step your ranks send a chunk that they do not have. Rank r has chunk r, and nothing else."),
+            recognise=lambda answer, n_ranks: _wrong_start(answer),
+        ),
+        Misconception(
+            "everything in every step",
+            lambda n_ranks: Schedule.from_transfers(
+                "all_gather",
+                n_ranks,
+                n_ranks,
+                [
+                    [(r, (r + 1) % n_ranks, (r - j) % n_ranks, "copy") for r in range(n_ranks) for j in range(k + 1)]
+                    for k in range(n_ranks - 1)
+                ],
+            ),
+            _(
+                "Your ranks send all that they have, again and again. The neighbour has most of it: pass on what arrived last."
+            ),
+            recognise=lambda answer, n_ranks: _grows(answer, n_ranks),
+        ),
+        Misconception(
             "goes on from the wrong chunk",
             lambda n_ranks: _listed("all_gather", n_ranks, n_ranks - 1, lambda r, k: r + k, "copy"),
             _(
@@ -206,3 +271,16 @@ q2 = Question(
 def _never_had(schedule: Schedule) -> bool:
     """Whether the schedule stops because a rank sends on what it does not have, and no rank sends one chunk only."""
     return bool(trace(schedule).fault) and True not in kinds(schedule) and not _stubborn(schedule)
+
+
+@small
+def _wrong_start(schedule: Schedule) -> bool:
+    """Whether some rank begins with a chunk that is not its own."""
+    return True not in kinds(schedule) and any(src != chunk for src, chunk in _by_sender(schedule)[0].items())
+
+
+@small
+def _grows(schedule: Schedule, n_ranks: int) -> bool:
+    """Whether a step later than the first has more transfers than ranks, none of which adds."""
+    sizes = [moves.src.size for _i, _k, moves in schedule.each_repeat()]
+    return True not in kinds(schedule) and sizes[0] <= n_ranks < max(sizes)

@@ -1,5 +1,6 @@
 """Question 04.q4: the fewest bytes that a rank sends."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -29,6 +30,14 @@ def _bytes_with(**other: Callable[[float], float]) -> Callable[..., float]:
         return float(meaning.least_sent_B(op, message_B, n_ranks))
 
     return wrong
+
+
+def _levels(n: int) -> float:
+    return float(math.ceil(math.log2(n)))
+
+
+def _same_B(given: float, wrong: float) -> bool:
+    return Number("B", near_zero=1e-9).same(given, wrong)
 
 
 q4 = Question(
@@ -81,6 +90,14 @@ q4 = Question(
             ),
         ),
         Misconception(
+            "the root at every level of a tree",
+            _bytes_with(broadcast=_levels, reduce=_levels),
+            _(
+                "For broadcast and reduce you count a vector for every level of a tree. A pipeline does with one: "
+                "each rank passes on what it gets, piece by piece."
+            ),
+        ),
+        Misconception(
             "a rank sends to itself, too",
             _bytes_with(
                 all_reduce=lambda n: 2.0,
@@ -89,6 +106,45 @@ q4 = Question(
                 all_to_all=lambda n: 1.0,
             ),
             _("You count the part that a rank keeps. It has that already: only (n − 1)/n of the parts travel."),
+        ),
+        Misconception(
+            "one rank deals with all others",
+            _bytes_with(all_reduce=lambda n: 2.0 * (n - 1)),
+            _(
+                "For all_reduce you let one rank add everything. Shared out over all ranks, each sends 2(n − 1)/n vectors."
+            ),
+        ),
+        Misconception(
+            "the vector shared out in a broadcast",
+            _bytes_with(broadcast=lambda n: (n - 1) / n, reduce=lambda n: (n - 1) / n),
+            _(
+                "For broadcast and reduce you take (n − 1)/n. Here all of the vector leaves one rank, or passes through it."
+            ),
+        ),
+        Misconception(
+            "one rank with something to send",
+            _bytes_with(broadcast=lambda n: 1.0, reduce=lambda n: 1.0),
+            _("You let a single rank send its vector. It has nobody to send to, in broadcast and reduce neither."),
+        ),
+        Misconception(
+            "a single transfer",
+            _bytes_with(
+                all_reduce=lambda n: 2 / n if n > 1 else 0.0,
+                reduce_scatter=lambda n: 1 / n if n > 1 else 0.0,
+                all_gather=lambda n: 1 / n if n > 1 else 0.0,
+                all_to_all=lambda n: 1 / n if n > 1 else 0.0,
+            ),
+            _(
+                "You count a single transfer of S/n, or one in each lap. A rank makes n − 1 of them, so the bytes do not fall with n."
+            ),
+            recognise=lambda given, op, n_ranks, message_B: any(
+                _same_B(given, k * message_B / n_ranks) for k in (1, 2)
+            ),
+        ),
+        Misconception(
+            "all ranks together",
+            lambda op, n_ranks, message_B: n_ranks * float(meaning.least_sent_B(op, message_B, n_ranks)),
+            _("You add up what all ranks send. What the busiest one sends is asked for."),
         ),
     ),
 )

@@ -63,5 +63,17 @@ q5 = Question(
             lambda op, n_ranks, size_B, time_us: (2.0 if op == "all_reduce" else 1.0) * size_B / (time_us * US) / GB,
             _("You take the factor for very many ranks, 2 or 1. On a few ranks the part that stays at home counts."),
         ),
+        Misconception(
+            "an all-reduce is one lap",
+            lambda op, n_ranks, size_B, time_us: _bus(op, n_ranks, size_B, time_us) / (2 if op == "all_reduce" else 1),
+            _("For all_reduce you use (n − 1)/n. It goes round twice: 2(n − 1)/n."),
+        ),
+        Misconception(
+            "the vector shared out in a broadcast",
+            lambda op, n_ranks, size_B, time_us: (
+                _bus(op, n_ranks, size_B, time_us) * ((n_ranks - 1) / n_ranks if op in ("broadcast", "reduce") else 1)
+            ),
+            _("For broadcast and reduce you use (n − 1)/n. Their factor is 1: all of the vector passes one link."),
+        ),
     ),
 )

@@ -79,6 +79,11 @@ def _by_table(of: Callable[[str, float], float]) -> Callable[..., dict[str, int]
     return wrong
 
 
+def _one_lap(rows: list[list[float]]) -> int:
+    _size, _time, algbw, busbw = max(rows, key=lambda row: row[3])
+    return round(1 / (1 - busbw / algbw))
+
+
 q6 = Question(
     id="04.q6",
     title=_("How many ranks was it measured on"),
@@ -98,7 +103,10 @@ q6 = Question(
         Misconception(
             "one rank lost",
             _by_table(lambda op, ratio: (2 / (2 - ratio) if op == "all_reduce" else 1 / (1 - ratio)) - 1),
-            _("You are one too low: that is n − 1, the others. The rank itself counts, too."),
+            _(
+                "You are one too low. That is n − 1, the others, and the rank itself counts, too; or int() cut 7.99 down to 7, "
+                "where round() gives 8."
+            ),
         ),
         Misconception(
             "hosts for ranks",
@@ -106,6 +114,11 @@ q6 = Question(
             _(
                 "That is eight times too many. The n of the factor counts ranks, and a rank is one GPU, not a host of eight."
             ),
+        ),
+        Misconception(
+            "an all-reduce is one lap",
+            lambda A, B: {"A": _one_lap(A["rows"])},
+            _("For table A you solve with (n − 1)/n. Its all-reduce goes round twice: 2(n − 1)/n."),
         ),
     ),
 )

@@ -1,6 +1,7 @@
 """Question 05.q1: where tree and ring cross, and who wins on either side."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -39,6 +40,28 @@ def _one_lap(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing
 def _broken_levels(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
     levels = 2 * math.log2(n_ranks)
     return _crossing(Form(levels, levels), form("all_reduce", "ring", n_ranks), latency_us, bandwidth_GBps)
+
+
+def _levels_cut(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
+    levels = 2 * int(math.log2(n_ranks))
+    return _crossing(Form(levels, levels), form("all_reduce", "ring", n_ranks), latency_us, bandwidth_GBps)
+
+
+def _whole_ring(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
+    ring = Form(form("all_reduce", "ring", n_ranks).steps, 2.0)
+    return _crossing(form("all_reduce", "binomial", n_ranks), ring, latency_us, bandwidth_GBps)
+
+
+def _sized(size_KB) -> Callable[[int, float, float], Crossing]:
+    """Return the model whose sides are right and whose size is `size_KB(steps saved, messages more, α in µs, β in GB/s)`."""
+
+    def wrong(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
+        right, small, large = crossover(n_ranks, latency_us, bandwidth_GBps)
+        tree, ring = form("all_reduce", "binomial", n_ranks), form("all_reduce", "ring", n_ranks)
+        saved, more = ring.steps - tree.steps, tree.factor - ring.factor
+        return (size_KB(saved, more, latency_us, bandwidth_GBps) if right else 0.0), small, large
+
+    return wrong
 
 
 def _two_messages(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
@@ -89,7 +112,10 @@ q1 = Question(
         Misconception(
             "levels not rounded up",
             _broken_levels,
-            _("You use log₂ n as it is. A tree of 5 ranks has 3 levels, as one of 8 does: round up."),
+            _("You use log₂ n as it is, or cut it down. A tree of 5 ranks has 3 levels, as one of 8 does: round up."),
+            recognise=lambda given, **case: any(
+                q1.expects.same(given, wrong(**case)) for wrong in (_broken_levels, _levels_cut)
+            ),
         ),
         Misconception(
             "two messages through the tree",
@@ -103,6 +129,31 @@ q1 = Question(
             "sides changed",
             _sides_changed,
             _("The size is right and the sides are changed: below the crossing the one with fewer steps is faster."),
+        ),
+        Misconception(
+            "the half-size itself",
+            _sized(lambda saved, more, latency_us, bandwidth_GBps: latency_us * bandwidth_GBps),
+            _(
+                "That is the half-size, α · β. The crossing is a multiple of it: steps that the tree saves over messages that it "
+                "sends more."
+            ),
+        ),
+        Misconception(
+            "the fraction turned round",
+            _sized(lambda saved, more, latency_us, bandwidth_GBps: more / saved * latency_us * bandwidth_GBps),
+            _(
+                "Your fraction is turned round: the steps that the tree saves stand above, the messages that it sends more below."
+            ),
+        ),
+        Misconception(
+            "latency over bandwidth",
+            _sized(lambda saved, more, latency_us, bandwidth_GBps: saved / more * latency_us / bandwidth_GBps),
+            _("You divide by the bandwidth. The time that the steps save is worth α · β bytes for each."),
+        ),
+        Misconception(
+            "two whole messages round the ring",
+            _whole_ring,
+            _("You count two whole messages through a link of the ring. On n ranks it is 2(n − 1)/n of one."),
         ),
     ),
 )

@@ -52,6 +52,45 @@ def _all_ranks_between(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer
     return first, _ring_us("all_reduce", message_KB / per_box, n_boxes * per_box, outer_us, outer_GBps), last
 
 
+def _waits(steps_inside: float, steps_between: float):
+    """Return the model that counts these shares of the latencies: inside, and between."""
+
+    def wrong(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps) -> Three:
+        bytes_ = hierarchical_us(message_KB, n_boxes, per_box, 0, inner_GBps, 0, outer_GBps)
+        inside = min(per_box - 1, steps_inside) * inner_us
+        between = min(2 * (n_boxes - 1), steps_between) * outer_us
+        return bytes_[0] + inside, bytes_[1] + between, bytes_[2] + inside
+
+    return wrong
+
+
+def _one_lap_between(laps_waited: int, laps_moved: int):
+    """Return the model whose ring between the boxes has so many laps of latencies, and of bytes."""
+
+    def wrong(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps) -> Three:
+        first, middle, last = hierarchical_us(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps)
+        waiting = 2 * (n_boxes - 1) * outer_us
+        return first, (laps_waited * waiting + laps_moved * (middle - waiting)) / 2, last
+
+    return wrong
+
+
+def _own_part_too(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps) -> Three:
+    first, middle, last = hierarchical_us(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps)
+    own = message_KB / per_box / inner_GBps
+    return first + own, middle, last + own
+
+
+def _own_part_of_more(**case) -> Three:
+    return _own_part_too(**case) if case["per_box"] > 1 else hierarchical_us(**case)
+
+
+def _one_part_whole(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps) -> Three:
+    first, middle, _last = hierarchical_us(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps)
+    own = _own_part_too(message_KB, n_boxes, per_box, inner_us, inner_GBps, outer_us, outer_GBps)
+    return first, middle, own[2]
+
+
 def _box_cases(rng: np.random.Generator) -> list[Case]:
     edges, boxes = "one box, one GPU a box, no bytes", "boxes of GPUs"
     rows = [
@@ -115,6 +154,30 @@ q2 = Question(
             _all_ranks_between,
             _(
                 "Your ring between the boxes has all GPUs in it. There is one ring for each place in a box, with a GPU a box."
+            ),
+        ),
+        Misconception(
+            "one latency a part",
+            _waits(1, 1),
+            _(
+                "You count one latency for each part, or none. The steps of a ring wait for one another: n − 1 in a lap."
+            ),
+            recognise=lambda given, **case: any(q2.expects.same(given, _waits(k, k)(**case)) for k in (0, 1)),
+        ),
+        Misconception(
+            "one lap between the boxes",
+            _one_lap_between(1, 1),
+            _("Between the boxes you count one lap. An all-reduce takes two, in its steps and in its bytes."),
+            recognise=lambda given, **case: any(
+                q2.expects.same(given, _one_lap_between(*laps)(**case)) for laps in ((1, 1), (1, 2), (2, 1))
+            ),
+        ),
+        Misconception(
+            "its own part inside",
+            _own_part_too,
+            _("Inside the box you count the whole vector. A GPU keeps one part of it: (k − 1)/k go through its link."),
+            recognise=lambda given, **case: any(
+                q2.expects.same(given, wrong(**case)) for wrong in (_own_part_too, _own_part_of_more, _one_part_whole)
             ),
         ),
     ),

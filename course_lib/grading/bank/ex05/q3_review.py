@@ -46,13 +46,24 @@ def _near(given: float, other: float) -> bool:
     return abs(given - other) <= 0.01 * abs(other)
 
 
+def _shows(given: dict) -> bool:
+    """Whether the case is one in which bytes move."""
+    return given["per_box"] > 1 and given["message_KB"] > 0
+
+
+def _full_price(given: dict, inner_GBps: float) -> bool:
+    message_KB, per_box = given["message_KB"], given["per_box"]
+    wrong = message_KB / per_box / inner_GBps, _both_us(message_KB, per_box, inner_GBps)[1]
+    return _shows(given) and any(_near(given["fix_us"], one) for one in wrong)
+
+
 def _own_shard(given: dict, inner_GBps: float) -> bool:
-    return given["per_box"] > 1 and _near(given["least_us"], given["message_KB"] / inner_GBps)
+    return _shows(given) and _near(given["least_us"], given["message_KB"] / inner_GBps)
 
 
 def _both_shards(given: dict, inner_GBps: float) -> bool:
     fix_us, _least = _both_us(given["message_KB"], given["per_box"], inner_GBps)
-    return given["per_box"] > 1 and _near(given["least_us"], fix_us)
+    return _shows(given) and _near(given["least_us"], fix_us)
 
 
 q3 = Question(
@@ -103,6 +114,12 @@ q3 = Question(
                 "Your least time is the price of the fix. What a GPU has to receive is not a part of one shard, but all other shards."
             ),
             recognise=_both_shards,
+        ),
+        Misconception(
+            "another price than that of the fix",
+            lambda inner_GBps: _example(inner_GBps) | {"fix_us": 1000.0 / 8 / inner_GBps},
+            _("Your fix_us is not what the text proposes: (k − 1)/k of a shard, (k − 1)/k · (S/k)/β."),
+            recognise=_full_price,
         ),
     ),
 )

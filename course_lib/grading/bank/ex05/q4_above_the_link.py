@@ -98,5 +98,27 @@ q4 = Question(
                 "1 + 1/n."
             ),
         ),
+        Misconception(
+            "the data sheet's rate",
+            lambda n_ranks, link_GBps, size_B, time_us: {"wire_GBps": link_GBps, "limit_GBps": link_GBps},
+            _(
+                "That is the rate on the data sheet. What a link carried follows from bytes and time; the limit is a bus bandwidth, "
+                "and may be printed above the link's rate."
+            ),
+        ),
+        Misconception(
+            "an all-reduce is one lap",
+            lambda n_ranks, link_GBps, size_B, time_us: {
+                "busbw_GBps": _algbw_GBps(n_ranks, link_GBps, size_B, time_us) * (n_ranks - 1) / n_ranks
+            },
+            _("You multiply with (n − 1)/n. The factor of an all-reduce is twice that."),
+        ),
+        Misconception(
+            "the wire's bytes in the printed rate",
+            lambda n_ranks, link_GBps, size_B, time_us: {
+                "busbw_GBps": _algbw_GBps(n_ranks, link_GBps, size_B, time_us) * (1 + 1 / n_ranks)
+            },
+            _("That is what a link carried. A benchmark multiplies with 2(n − 1)/n, whatever the switch did."),
+        ),
     ),
 )

@@ -37,6 +37,36 @@ def _together(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
     return both, both
 
 
+def _one_lap(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
+    sent, received = sent_and_received(op, way, n_ranks, message_MB)
+    return (sent / 2, received / 2) if (op, way) == ("all_reduce", "ring") else (sent, received)
+
+
+def _ring_sends_all(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
+    sent, received = sent_and_received(op, way, n_ranks, message_MB)
+    whole = n_ranks / (n_ranks - 1) if way == "ring" else 1.0
+    return sent * whole, received * whole
+
+
+def _own_part_kept(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
+    shard = message_MB / n_ranks
+    sent, received = sent_and_received(op, way, n_ranks, message_MB)
+    if way != "nvls":
+        return sent, received
+    return (
+        sent - shard * (op in ("all_reduce", "reduce_scatter")),
+        received - shard * (op in ("all_reduce", "all_gather")),
+    )
+
+
+def _first_half(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
+    return sent_and_received("reduce_scatter" if way == "nvls" and op == "all_reduce" else op, way, n_ranks, message_MB)
+
+
+def _pushed_as_owned(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
+    return sent_and_received(op, "nvls" if way == "push-up" else way, n_ranks, message_MB)
+
+
 def _turned(op: str, way: str, n_ranks: int, message_MB: float) -> Pair:
     sent, received = sent_and_received(op, way, n_ranks, message_MB)
     return received, sent
@@ -105,6 +135,39 @@ q5 = Question(
             "directions changed",
             _turned,
             _("Sent and received are changed: in a reduce-scatter a GPU gives a whole message and receives a shard."),
+        ),
+        Misconception(
+            "an all-reduce is one lap",
+            _one_lap,
+            _(
+                "For the all-reduce round a ring you count one lap. It takes two: one that adds and one that hands out the sums."
+            ),
+        ),
+        Misconception(
+            "the ring sends all",
+            _ring_sends_all,
+            _("Round the ring you count the part that a GPU keeps. In a lap it sends n − 1 of n parts."),
+        ),
+        Misconception(
+            "its own part kept from the switch",
+            _own_part_kept,
+            _(
+                "With NVLS you keep a GPU's own part back. It gives that to the switch as well, and gets its own shard with the copy."
+            ),
+        ),
+        Misconception(
+            "half of the all-reduce",
+            _first_half,
+            _(
+                "With NVLS your all-reduce ends half-way: everything given, one shard got. The sums still have to be handed out."
+            ),
+        ),
+        Misconception(
+            "push-up as with owners",
+            _pushed_as_owned,
+            _(
+                "You count S/n more for push-up, too. Nobody owns a shard there: a message goes up, and a message comes down."
+            ),
         ),
     ),
 )
