@@ -73,9 +73,9 @@ class System:
         return self.gpus_per_host * self.hosts
 
 
-def _rate_Bps(cell: str) -> float:
-    """Bytes per second of a cell: `nvlink4.line_Bps`, a value of the hardware table, or GB/s where that has none."""
-    return hardware.value(*cell.split(".")) if hardware.names_a_value(cell) else float(cell) * 1e9
+def _si(cell: str, unit: float) -> float:
+    """SI value of a cell: `nvlink4.line_Bps`, a value of the hardware table, or a number in the column's unit."""
+    return hardware.value(*cell.split(".")) if hardware.names_a_value(cell) else float(cell) * unit
 
 
 @functools.cache
@@ -84,15 +84,15 @@ def _table() -> tuple[dict[str, System], dict[str, str]]:
     for row in tables.rows(Path(__file__).parent / "data" / "systems.csv"):
         up = ScaleUp(
             row["up_kind"],
-            _rate_Bps(row["up_bandwidth_GBps"]),
-            float(row["up_latency_us"]) * 1e-6,
+            _si(row["up_bandwidth_GBps"], 1e9),
+            _si(row["up_latency_us"], 1e-6),
             row["up_in_network"] == "yes",
             row["up_family"],
         )
         out = ScaleOut(
             int(row["nics_per_host"]),
-            _rate_Bps(row["net_bandwidth_GBps"]),
-            float(row["net_latency_us"]) * 1e-6,
+            _si(row["net_bandwidth_GBps"], 1e9),
+            _si(row["net_latency_us"], 1e-6),
             1.0,
             row["net_in_network"] == "yes",
             row["net_family"],
