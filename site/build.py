@@ -33,6 +33,7 @@ ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
 
 import moving  # noqa: E402 (they lie beside this file, which is no package: the standard library has a `site`)
+import packing  # noqa: E402
 import panel  # noqa: E402
 
 GROUNDS = ("light", "dark")
@@ -177,7 +178,7 @@ def number(path: Path) -> str:
 def executed(path: Path, ground: str, runs: Path) -> Any:
     """Return a notebook run in a kernel that draws on `ground`; what has not changed since the last run is kept."""
     state = hashlib.sha256(path.read_bytes() + ground.encode())
-    for file in sorted([*(ROOT / "course_lib").rglob("*"), *HERE.glob("mov*")]):
+    for file in sorted([*(ROOT / "course_lib").rglob("*"), *HERE.glob("mov*"), HERE / "packing.py"]):
         if file.suffix in {".py", ".csv", ".toml", ".json"}:
             state.update(file.read_bytes())
     kept = runs / f"{path.stem}-{ground}-{state.hexdigest()[:16]}.ipynb"
@@ -230,7 +231,7 @@ def figure(drawn: dict[str, Any], dark: dict[str, Any] | None) -> str:
     heading = heading_html(fig) if fig.layout.title.text else ""  # what `show` draws has its heading above it already
     alt, *_table = meta_of(fig)
     plain = _bare(fig)
-    plain["dark"] = moving.differences(plain, _bare(_figure(dark))) if dark else []
+    plain["dark"] = packing.differences(plain, _bare(_figure(dark))) if dark else []
     height = int(plain["layout"].get("height", 420))
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     inner = f"<p>{html.escape(alt)}</p>{table_html(fig)}"

@@ -1,4 +1,4 @@
-// Move the explorers of a page without a kernel: their pictures were drawn beforehand (site/moving.py) and lie beside the page.
+// Move the explorers of a page without a kernel: their pictures were drawn beforehand (site/moving.py), packed (site/packing.py), and lie beside the page.
 // Also the boxes that ask for a number first: what is typed stays on the page.
 document.addEventListener("DOMContentLoaded", () => {
   const UNSAID = "There is no prediction of yours yet";

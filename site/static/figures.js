@@ -3,7 +3,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const isDark = () => document.documentElement.dataset.theme === "dark";
   const specs = new Map();
 
-  // Set [path, value] for each change: a list is cut by its "length", {gone: true} takes a key away (site/moving.py).
+  // Set [path, value] for each change: a list is cut by its "length", {gone: true} takes a key away (site/packing.py).
   window.siteApply = (changes, to) => {
     for (const [path, value] of changes) {
       const part = path.slice(0, -1).reduce((inner, key) => inner[key], to);

@@ -1,7 +1,7 @@
 """A page without a kernel offers the positions that the questions of its lesson, and their answers, name."""
 
 import importlib
-import importlib.util
+import sys
 import tomllib
 from pathlib import Path
 
@@ -49,10 +49,12 @@ NAMED = [
 @pytest.fixture(scope="module")
 def moving():
     """Return site/moving.py as a module."""
-    found = importlib.util.spec_from_file_location("site_moving", ROOT / "site" / "moving.py")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(ROOT / "site"))
+    try:
+        import moving
+    finally:
+        sys.path.remove(str(ROOT / "site"))
+    return moving
 
 
 @pytest.mark.parametrize(("lesson", "name", "control", "texts"), NAMED, ids=[f"{n[0]}-{n[2]}" for n in NAMED])

@@ -37,9 +37,9 @@ def build():
 def test_only_what_differs_is_written_down(build):
     light = {"data": [{"x": [1, 2], "color": "#000"}], "layout": {"title": "a", "shapes": [1]}}
     dark = {"data": [{"x": [1, 2], "color": "#fff"}], "layout": {"title": "a", "shapes": [1, 2]}}
-    changes = build.moving.differences(light, dark)
+    changes = build.packing.differences(light, dark)
     assert changes == [[["data", 0, "color"], "#fff"], [["layout", "shapes"], [1, 2]]]
-    assert build.moving.differences(light, light) == []
+    assert build.packing.differences(light, light) == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_only_what_differs_is_written_down(build):
     ],
 )
 def test_differences_lead_to_what_they_were_made_from(build, one, other):
-    apply, differences = build.moving.apply, build.moving.differences
+    apply, differences = build.packing.apply, build.packing.differences
     assert apply(differences(one, other), one) == other
     assert apply(reversed(differences(one, other)), one) == other
 
@@ -77,7 +77,7 @@ def test_every_picture_of_a_grid_is_what_the_explorer_draws(build, packed):
     for place, values in enumerate(itertools.product(*(o.values for o in offers))):
         drawn = build.moving.state(explorer, offers, values)
         for i, ground in enumerate(("light", "dark")):
-            assert build.moving.unpacked(grid, place, ground) == (drawn if isinstance(drawn, str) else drawn[i])
+            assert build.packing.unpacked(grid, place, ground) == (drawn if isinstance(drawn, str) else drawn[i])
         refused += isinstance(drawn, str)
     assert refused == len(grid["onLight"]) / 2
     assert {"The size is 0 B"} < {one[:15] for one in grid["onLight"] if isinstance(one, str)} | {""}
