@@ -17,9 +17,13 @@ def _switched(system: str, widths: tuple[int, ...]) -> Callable[..., Topology]:
     """A box whose GPUs have `widths` links to each switch, at the rate that the GPU's total leaves for one."""
 
     def make(name: str, merged: bool) -> Topology:
-        per_link = value(named(system, "scale_up"), "line_Bps") / sum(widths)
-        gpus, per_host = int(value(system, "gpus")), int(value(system, "gpus_per_host"))
-        return nvswitch_box(name, gpus, widths, per_link, merged=merged, gpus_per_host=per_host)
+        link, gpus, per_host = (
+            named(system, "scale_up"),
+            int(value(system, "gpus")),
+            int(value(system, "gpus_per_host")),
+        )
+        per_link, step_s = value(link, "line_Bps") / sum(widths), value(link, "step_s")
+        return nvswitch_box(name, gpus, widths, per_link, merged=merged, gpus_per_host=per_host, latency_s=step_s)
 
     return make
 
@@ -36,14 +40,15 @@ def _dgx1(generation: int) -> Callable[..., Topology]:
 
 
 def _mesh(n: int, links: int, generation: int) -> Callable[..., Topology]:
-    return lambda name, merged: full_mesh(name, n, links, nvlink_Bps(generation))
+    return lambda name, merged: full_mesh(name, n, links, nvlink_Bps(generation), generation=generation)
 
 
 def _tray(system: str, cpus: int, per: int) -> Callable[..., Topology]:
     """A Grace or Vera tray of a rack: its GPUs with all their links to the rack's switches, drawn as one."""
 
     def make(name: str, merged: bool) -> Topology:
-        own = nvswitch_box("", cpus * per, (1,), value(named(system, "scale_up"), "line_Bps"))
+        link = named(system, "scale_up")
+        own = nvswitch_box("", cpus * per, (1,), value(link, "line_Bps"), latency_s=value(link, "step_s"))
         return grace_hosts(name, cpus, per, own, value(named(system, "host_link"), "line_Bps"))
 
     return make

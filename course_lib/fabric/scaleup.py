@@ -40,7 +40,7 @@ def nvswitch_box(
         merged: draw all chips as one vertex. Traffic is striped over the chips in fixed parts, so nothing about
             speed changes; a sum inside "the switch" then has one place, and large clusters stay small.
         gpus_per_host: where the domain spans hosts (4 in the trays of an NVL72), how many are in each; None: one host.
-        latency_s: from GPU to GPU through one switch; None: the usual two hops.
+        latency_s: from GPU to GPU through one switch; None: two hops of NVLink 4.
 
     Raises:
         CourseError: no switch, no GPU, or a width that is not a whole number of links.
@@ -70,7 +70,7 @@ def two_board_box(name: str, gpus_per_board: int, planes: int, trunk_links: int,
     per, planes = whole("gpus_per_board", gpus_per_board, at_least=1), whole("planes", planes, at_least=1)
     n = 2 * per
     vertices = [("gpu", 0)] * n + [("nvswitch", 0)] * (2 * planes)
-    hop, trunk = hop_s("nvlink-switched"), hop_s("nvlink-trunk")
+    hop, trunk = hop_s("nvlink-switched", 2), hop_s("nvlink-trunk")
     cables = [
         (g, n + planes * (g // per) + p, "nvlink", bandwidth_Bps, hop, 1) for g in range(n) for p in range(planes)
     ]
@@ -78,13 +78,15 @@ def two_board_box(name: str, gpus_per_board: int, planes: int, trunk_links: int,
     return assemble(name, vertices, cables, main_kinds=("nvlink",))
 
 
-def mesh_cables(pairs: Sequence[tuple[int, int, int]], bandwidth_Bps: float, kind: str = "nvlink") -> list[tuple]:
-    """Return cables for GPU pairs `(a, b, links)`, each link `bandwidth_Bps` one way.
+def mesh_cables(
+    pairs: Sequence[tuple[int, int, int]], bandwidth_Bps: float, kind: str = "nvlink", generation: int = 4
+) -> list[tuple]:
+    """Return cables for GPU pairs `(a, b, links)`, each link `bandwidth_Bps` one way; `generation` is that of NVLink.
 
     >>> len(mesh_cables(all_pairs(4, 2), 25e9))
     6
     """
-    return [(a, b, kind, bandwidth_Bps, hop_s(kind), links) for a, b, links in pairs if links]
+    return [(a, b, kind, bandwidth_Bps, hop_s(kind, generation), links) for a, b, links in pairs if links]
 
 
 def all_pairs(n_gpus: int, links: int) -> list[tuple[int, int, int]]:
@@ -96,14 +98,17 @@ def all_pairs(n_gpus: int, links: int) -> list[tuple[int, int, int]]:
     return [(a, b, links) for a in range(n_gpus) for b in range(a + 1, n_gpus)]
 
 
-def full_mesh(name: str, n_gpus: int, links_per_pair: int, bandwidth_Bps: float, kind: str = "nvlink") -> Topology:
+def full_mesh(
+    name: str, n_gpus: int, links_per_pair: int, bandwidth_Bps: float, kind: str = "nvlink", generation: int = 4
+) -> Topology:
     """Return GPUs joined pair by pair without a switch: 4 × A100 (4 links a pair), MI300X (7 peers at 64 GB/s).
 
     >>> full_mesh("mi300x", 8, 1, 64e9, "xgmi").n_links
     56
     """
     n = whole("n_gpus", n_gpus, at_least=1)
-    cables = mesh_cables(all_pairs(n, whole("links_per_pair", links_per_pair, at_least=1)), bandwidth_Bps, kind)
+    pairs = all_pairs(n, whole("links_per_pair", links_per_pair, at_least=1))
+    cables = mesh_cables(pairs, bandwidth_Bps, kind, generation)
     return assemble(name, [("gpu", 0)] * n, cables, main_kinds=(kind,))
 
 
@@ -202,4 +207,4 @@ def cube_mesh(generation: int) -> list[tuple]:
     4
     """
     pairs = {1: CUBE_P100, 2: CUBE_V100}[int(one_of("generation of the cube mesh", str(generation), ("1", "2")))]
-    return mesh_cables(pairs, nvlink_Bps(generation))
+    return mesh_cables(pairs, nvlink_Bps(generation), generation=generation)

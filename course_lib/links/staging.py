@@ -7,6 +7,7 @@ import numpy as np
 
 from course_lib.base import measured
 from course_lib.base.errors import finite
+from course_lib.base.hardware import value
 from course_lib.base.sources import Source
 from course_lib.links.linerate import payload_Bps
 from course_lib.links.paths import direct_s, staged_s
@@ -42,10 +43,10 @@ class StagedEnds:
     stored_Bps: np.ndarray
 
 
-def staged_ends(message_B, link: str = "pcie5", *, latency_s: float = 2e-6) -> StagedEnds:
+def staged_ends(message_B, link: str = "pcie5") -> StagedEnds:
     """Return what a copy of message_B (scalar or (n,), bytes, above 0) gets with peer access and at both ends of staging.
 
-    `latency_s` is the latency of the direct path; a stage takes `stage_latency_s()`. The way in is a write to host memory, the way
+    The direct path has the latency of the link; a stage takes `stage_latency_s()`. The way in is a write to host memory, the way
     out a read. Measured copies without peer access reach 80 to 130 % of `stored`, never `pipelined`.
 
     >>> ends = staged_ends(160e6)
@@ -59,7 +60,7 @@ def staged_ends(message_B, link: str = "pcie5", *, latency_s: float = 2e-6) -> S
     return StagedEnds(
         link=link,
         message_B=size,
-        direct_Bps=size / direct_s(size, latency_s, write_Bps),
+        direct_Bps=size / direct_s(size, value(link, "latency_s"), write_Bps),
         pipelined_Bps=size / staged_s(size, *stages),
         stored_Bps=size / staged_s(size, *stages, chunk_B=size),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.base.language import _
-from course_lib.timing import constants, fit
+from course_lib.timing import constants, fit, steps
 from course_lib.timing.laws import best_time_s, laws
 from course_lib.timing.sweeps import Sweep, judging, part, sweeps
 from course_lib.timing.tuning import candidates
@@ -233,6 +233,7 @@ def report(with_left_out: bool = True) -> str:
             every, large, n = medians(mine)
             rows.append([words, str(len({x.sweep.measured_on for x in mine})), str(n), _number(every), _number(large)])
         text += [_table(["where", "systems", "points", "median error", "64 MiB and more"], rows), ""]
+    text += steps.section()
     text += ["## By system", "", "Judged systems are marked ●. Columns of sizes hold the median signed error.", ""]
     rows = []
     for measured_on, mine in _grouped(found, lambda x: (x.sweep.measured_on, x.sweep.inside)).items():

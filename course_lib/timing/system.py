@@ -26,7 +26,10 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """What joins the GPUs of a host (or of an NVLink domain); `bandwidth_Bps` is per GPU, one direction."""
+    """What joins the GPUs of a host (or of an NVLink domain); `bandwidth_Bps` is per GPU, one direction.
+
+    `latency_s` is that of one step of a collective (`step_s` of the hardware table), not of a copy that has to be started.
+    """
 
     kind: str
     bandwidth_Bps: float
@@ -37,7 +40,7 @@ class ScaleUp:
 
 @dataclass(frozen=True, slots=True)
 class ScaleOut:
-    """What joins hosts; `bandwidth_Bps` is per network card, one direction."""
+    """What joins hosts; `bandwidth_Bps` is per network card, one direction; `latency_s` is that of one step of a collective."""
 
     nics_per_host: int
     bandwidth_Bps: float
@@ -152,7 +155,7 @@ def from_toml(path: "str | os.PathLike") -> System:
     """Read a system of one's own from a TOML file and check every value; errors name the file, the line and the valid keys.
 
     Needed: `gpus_per_host` and `[scale_up]` with `kind` (switch, mesh, ring or pcie), `bandwidth_GBps` (per GPU, one
-    direction) and `latency_us`. `[scale_out]` (`nics_per_host`, `bandwidth_GBps` per card, one direction,
+    direction) and `latency_us` (of one step of a collective). `[scale_out]` (`nics_per_host`, `bandwidth_GBps` per card, one direction,
     `latency_us`, `oversubscription`) is needed for more than one host. The fitted constants are those of the kind.
 
     >>> import tempfile

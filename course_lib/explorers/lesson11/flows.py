@@ -41,7 +41,7 @@ def fabric(ratio: int = 1, attach: str = "leaf") -> Topology:
     >>> net.n_leaves, net.uplinks, net.n_spines
     (8, 2, 2)
     """
-    host = simple_host("switch", PER_HOST, NVLINK_Bps, 1e-6)
+    host = simple_host("switch", PER_HOST, NVLINK_Bps, hardware.value("nvlink4", "step_s"))
     name = _("8 hosts, {r}:1").format(r=ratio)
     return cluster(
         host,
