@@ -1,4 +1,4 @@
-"""What is left of a hand-in after marking: the notebook that Formgrader opens, and the page that a learner gets back."""
+"""What is left of a hand-in after marking: the notebook that Formgrader opens."""
 
 import html
 import json
@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from course_lib.base.language import _
 from course_lib.grading import bank
-from course_lib.grading.notebook import MARKS, MIMETYPE, lines
-from course_lib.grading.verdict import Verdict
+from course_lib.grading.learnerpage import as_verdict, code
+from course_lib.grading.notebook import MIMETYPE, lines
 
 # Pages with a learner's HTML or script would run in the marker's browser, with the marker's rights.
 SHOWN = ("text/plain", "image/png", "image/jpeg")
@@ -52,15 +51,10 @@ def _release_cells(repaired: Any) -> Sequence[Any]:
     return repair.release(repaired.exercise).cells
 
 
-def _as_verdict(row: Mapping[str, Any]) -> Verdict:
-    sentences, names = tuple(row["sentences"]), tuple(row["misconceptions"])
-    return Verdict(row["question"], row["state"], row["points"], row["of"], sentences, names)
-
-
 def _verdict_outputs(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    verdict = _as_verdict(row)
+    verdict = as_verdict(row)
     head, sentences = lines(verdict, bank.question(verdict.question).title)
-    body = "".join(f"<div>{_code(sentence)}</div>" for sentence in sentences)
+    body = "".join(f"<div>{code(sentence)}</div>" for sentence in sentences)
     data = {
         "text/plain": "\n".join([head, *("  " + sentence for sentence in sentences)]),
         "text/html": f"<div><strong>{html.escape(head)}</strong>{body}</div>",
@@ -98,44 +92,3 @@ def _outputs(shown: Mapping[str, Any]) -> list[dict[str, Any]]:
         name, value = str(error.get("ename"))[:200], str(error.get("evalue"))[:2000]
         made.append({"output_type": "error", "ename": name, "evalue": value, "traceback": trace})
     return json.loads(json.dumps(made).encode("utf-8", "replace"))
-
-
-def _code(text: str) -> str:
-    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
-
-
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-section{border-left:3px solid #999;padding:.1em 1em;margin:1em 0}section.correct{border-color:#3a7d44}
-section.not-yet{border-color:#b5541c}pre{background:#f4f4f4;padding:.6em;overflow:auto}h2{font-size:1.05em;margin:.4em 0}
-p{margin:.3em 0}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}pre{background:#262626}}"""
-
-
-def page(
-    repaired: Any, rows: Sequence[Mapping[str, Any]], notes: Sequence[str], manual: Sequence[Mapping[str, Any]]
-) -> str:
-    """Return the learner's page: verdict and sentence per question beside the learner's own answer; no script, no address."""
-    points, of = sum(row["points"] for row in rows), sum(row["of"] for row in rows)
-    title = _("Exercise {n}: {points:g} of {of:g} points").format(n=repaired.exercise, points=round(points, 2), of=of)
-    parts = [f"<h1>{html.escape(title)}</h1>"]
-    if manual:
-        text = _("Written answers are marked by people and are not in this sum.")
-        parts.append(f"<p>{html.escape(text)}</p>")
-    parts += [f"<p>{_code(note)}</p>" for note in notes]
-    answers = {
-        str((cell.metadata.get("nbgrader") or {}).get("grade_id", "")): cell.source
-        for cell in repaired.notebook.cells
-        if cell.cell_type == "code"
-    }
-    for row in rows:
-        verdict = _as_verdict(row)
-        head, sentences = lines(verdict, bank.question(verdict.question).title)
-        kind = verdict.state.replace(" ", "-") if verdict.state in MARKS else ""
-        parts.append(f'<section class="{kind}"><h2>{html.escape(head)}</h2>')
-        parts += [f"<p>{_code(sentence)}</p>" for sentence in sentences]
-        if source := answers.get(verdict.question.replace(".", "-") + "-answer"):
-            parts.append(f"<pre>{html.escape(source[:20_000])}</pre>")
-        parts.append("</section>")
-    return (
-        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{STYLE}</style><body>{''.join(parts)}</body></html>\n"
-    )

@@ -14,7 +14,7 @@ from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading import autograded, bank, late, library, numbers, repair, report
+from course_lib.grading import autograded, bank, late, learnerpage, library, numbers, people, repair, report
 from course_lib.grading.gradebook import Book
 from course_lib.grading.intake import HandIn, as_name
 from course_lib.grading.jobs import Job, Settings
@@ -73,6 +73,7 @@ class Batch:
         self.outcome = Outcome()
         self.times: dict[str, tuple[datetime | None, str]] = {}
         self.due: dict[str, datetime | None] = {}
+        self.given = people.given(options.to / "gradebook.db")
         limits = options.limits
         self.version = "\n".join(
             [library.fingerprint(), _releases(), settings.secret, repr(limits), repr(options.walled)]
@@ -177,15 +178,24 @@ class Batch:
             self.ledger.book(key)
 
     def _pages(self, result: dict[str, Any], pages: dict[str, str | None]) -> None:
-        path = repair.release_path(result["exercise"])
         for kind, suffix in (("autograded", ".ipynb"), ("feedback", ".html")):
-            if pages[kind] is None:
-                continue
-            target = self.options.to / kind / as_name(result["student"]) / path.parent.name / (path.stem + suffix)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            fresh = target.with_name(target.name + ".new")
-            fresh.write_text(pages[kind], encoding="utf-8", newline="\n")
-            os.replace(fresh, target)
+            if (text := pages[kind]) is not None:
+                _replace(self._target(result, kind, suffix), text)
+
+    def _target(self, result: dict[str, Any], kind: str, suffix: str) -> Path:
+        path = repair.release_path(result["exercise"])
+        return self.options.to / kind / as_name(result["student"]) / path.parent.name / (path.stem + suffix)
+
+    def _page_now(self, result: dict[str, Any], taken: float, submitted: datetime | None) -> None:
+        """Bring the head of a learner's page up to date: people may have marked, and dates moved, since it was written."""
+        path = self._target(result, "feedback", ".html")
+        try:
+            before = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return
+        now = learnerpage.up_to_date(before, result, taken, submitted)
+        if now != before:
+            _replace(path, now)
 
     def _finish(self, result: dict[str, Any]) -> list[str]:
         """Bring a result into the gradebook if it is not there yet, and into the rows; return its key if it was booked."""
@@ -193,12 +203,15 @@ class Batch:
         submitted, assumed = self.times.get(result["shown"], (None, ""))
         taken = 0.0
         if result["state"] == "marked":
+            machine, folder = result, repair.release_path(result["exercise"]).parent.name
+            result = people.over(result, self.given.get((result["student"], folder), people.NOTHING))
             taken = late.penalty(result["points"], submitted, self._due(result["exercise"]), self.options.rule)
             if result["key"] not in self.ledger.booked:
-                self.book.book(result, submitted, taken)
+                self.book.book(machine, submitted, taken)
                 booked.append(result["key"])
             else:
                 self.book.late(result["exercise"], result["student"], taken, submitted)
+            self._page_now(result, taken, submitted)
         elif result["state"] in ("refused", "failed") and result["exercise"] and not self._marked_otherwise(result):
             self._pages(result, {"autograded": self._sign(result), "feedback": None})
             self.book.book(result, submitted, 0.0)
@@ -240,6 +253,14 @@ class Batch:
         if exercise not in self.due:
             self.due[exercise] = self.book.due(exercise)
         return self.due[exercise]
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(fresh, path)
 
 
 def _releases() -> str:

@@ -1,28 +1,14 @@
 """Writes marks into nbgrader's gradebook through its own API, so that Formgrader shows them."""
 
 import contextlib
-import os
-import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from course_lib.base.language import _
 from course_lib.grading import repair
-
-
-def students(path: Path) -> list[str]:
-    """Return the ids of the class, as far as the gradebook at `path` knows it; read without nbgrader, which takes long to load."""
-    try:
-        with contextlib.closing(
-            sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=ro", uri=True)
-        ) as base:
-            return [str(row[0]) for row in base.execute("SELECT id FROM student")]
-    except sqlite3.Error:
-        return []
 
 
 class Book:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.base.language import _
-from course_lib.grading import bank, repair
+from course_lib.grading import bank, people, repair
 
 STATES = ("marked", "refused", "failed", "passed over", "skipped")
 COLUMNS = (
@@ -20,16 +20,23 @@ COLUMNS = (
 def row(result: Mapping[str, Any], penalty: float, submitted: str) -> dict[str, Any]:
     """Return one input's row."""
     marked = result["state"] == "marked"
-    points = round(result["points"], 6)
-    numbers = {"points": points, "of": result["of"], "late_penalty": penalty, "score": max(points - penalty, 0.0)}
+    points, penalty = round(result["points"], 6), round(penalty, 6)
+    score = max(round(points - penalty, 6), 0.0)
+    numbers = {"points": points, "of": result["of"], "late_penalty": penalty, "score": score}
     private = [f"{q['question']}: {q['private']}" for q in result["questions"] if q.get("private")]
     shown = {"student": result["student"], "exercise": result["exercise"], "file": result["shown"]}
     more = {"state": result["state"], "submitted": submitted, "sandbox": result["sandbox"]}
-    texts = {"reason": result["reason"], "notes": " ".join(result["notes"]), "needs_a_look": " ".join(result["flags"])}
+    waits = [people.name_of(item["cell"]) for item in result["manual"] if marked and item["points"] is None]
+    notes = [*result["notes"], *(f"{name}: {text}" for name, text in result.get("comments", {}).items())]
+    if waits:
+        notes.append(_("Written answers are marked by people and are not in this sum."))
+    texts = {"reason": result["reason"], "notes": " ".join(notes), "needs_a_look": " ".join(result["flags"])}
     verdicts = {q["question"]: q["points"] for q in result["questions"]}
+    if marked:
+        verdicts |= {people.name_of(item["cell"]): item["points"] for item in result["manual"]}
     return {
         **shown, **more, **(numbers if marked else dict.fromkeys(numbers, "")), **texts,
-        "for_the_instructor": " ".join(private), "questions": verdicts,
+        "for_the_instructor": " ".join(private), "questions": verdicts, "waits": waits,
     }  # fmt: skip
 
 
@@ -83,7 +90,8 @@ def _by_student(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mappin
 
 
 def _marks(path: Path, rows: Sequence[Mapping[str, Any]], exercises: Sequence[str]) -> None:
-    questions = [q.id for exercise in exercises for q in bank.questions(exercise)]
+    questions = dict.fromkeys(q.id for exercise in exercises for q in bank.questions(exercise))
+    questions |= dict.fromkeys(sorted({name for one in rows for name in one["questions"]} - set(questions)))
     columns = ["student", "exercise", "points", "of", "late_penalty", "score", *questions]
     write_table(path, columns, [{**one, **one["questions"]} for one in rows])
 
@@ -133,4 +141,10 @@ def summary(rows: Sequence[Mapping[str, Any]], repeated: int) -> list[str]:
     if looks:
         said.append(_("{n} hand-ins need a look:").format(n=len(looks)))
         said += [f"  {one['student']}: {one['needs_a_look']}" for one in looks]
+    if waiting := sum(bool(one["waits"]) for one in rows):
+        said.append(
+            _("Written answers that wait for a person: {n}. Mark them in Formgrader, then run this again.").format(
+                n=waiting
+            )
+        )
     return said

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from course_lib.grading import autograded, bank, numbers, repair
+from course_lib.grading import autograded, bank, learnerpage, numbers, repair
 from course_lib.grading.asking import Asked
 from course_lib.grading.verdict import CORRECT
 
@@ -41,7 +41,7 @@ def told(repaired: repair.Repaired, run: Run) -> dict[str, Any]:
     data |= {"points": sum(r["points"] for r in rows), "of": sum(r["of"] for r in rows)}
     data["of"] += sum(item["of"] for item in manual)
     data["autograded"] = autograded.notebook(repaired, rows, run.outputs)
-    data["feedback"] = autograded.page(repaired, rows, data["notes"], manual)
+    data["feedback"] = learnerpage.page(repaired, rows, data["notes"], manual)
     return data
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from course_lib.base.errors import CourseError
 from course_lib.grading import bank, late
 from course_lib.grading.batch import Batch, Options, Outcome
-from course_lib.grading.gradebook import students
 from course_lib.grading.intake import collect
 from course_lib.grading.jobs import Settings
 from course_lib.grading.ledger import Ledger
+from course_lib.grading.people import students
 from course_lib.grading.sandbox import available
 
 __all__ = ["Options", "Outcome", "grade"]
