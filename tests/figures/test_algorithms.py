@@ -79,6 +79,14 @@ def test_rows_of_residuals_hold_the_percentiles_of_their_system():
     assert rows[0][columns.index("median")] == pytest.approx(np.exp(np.median(mine)), abs=1e-3)
 
 
+def test_a_system_inside_its_hosts_and_across_them_is_two_rows_and_one_system():
+    found = [x for x in residuals() if x.part == "judging"]
+    alt, _columns, rows = meta_of(residuals_by_system(found))
+    systems = {x.sweep.measured_on for x in found}
+    assert len(rows) > len(systems)
+    assert f"on {len(systems)} systems" in alt
+
+
 def test_pictures_without_content_are_refused():
     with pytest.raises(CourseError):
         residuals_by_system([])
