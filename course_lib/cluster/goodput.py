@@ -1,6 +1,5 @@
 """What is left of the time: useful share with checkpoints, failures, restarts and spares, exactly and by simulation."""
 
-import heapq
 import math
 from dataclasses import dataclass
 
@@ -77,23 +76,6 @@ def useful(
     saving = good * (period - tau) / tau
     parts = good, saving, running - good - saving, 1 - running
     return Shares(*(float(p) if p.ndim == 0 else p for p in parts))
-
-
-def first_order(between_s: ArrayLike, interval_s: ArrayLike, save_s: ArrayLike, restart_s: ArrayLike):
-    """Return the useful share as it is estimated by hand: (1 − (R + τ/2)/M) / (1 + δ/τ); broadcasts, and may be below 0.
-
-    Source: Kokolis et al., HPCA 2025. Validity: losses far below 1; at a mean time between failures near the restart it is wrong.
-
-    >>> round(first_order(3.09 * 3600, 817.0, 30.0, 600.0), 3)
-    0.877
-    """
-    m, tau = finite("between_s", between_s, above=0, unit="s"), finite("interval_s", interval_s, above=0, unit="s")
-    stall, restart = (
-        finite("save_s", save_s, at_least=0, unit="s"),
-        finite("restart_s", restart_s, at_least=0, unit="s"),
-    )
-    together(between_s=m, interval_s=tau, save_s=stall, restart_s=restart)
-    return (1 - (restart + tau / 2) / m) / (1 + stall / tau)
 
 
 def best(between_s: ArrayLike, save_s: ArrayLike, restart_s: ArrayLike) -> Shares:
@@ -183,49 +165,3 @@ def waiting(between_s: ArrayLike, repair_s: ArrayLike, spares: int):
     for places in range(1, whole("spares", spares, at_least=0, at_most=100_000) + 2):
         blocked = load * blocked / (places + load * blocked)
     return float(blocked) if blocked.ndim == 0 else blocked
-
-
-def with_spares(
-    between_s: float, save_s: float, restart_s: float, *, repair_s: float = 86_400.0, spares: int = 0
-) -> Shares:
-    """Return where the time goes with a pool of spares, at the best checkpoint interval; waiting counts as restarting.
-
-    Args:
-        between_s: mean seconds between failures of the job while it does not wait.
-        save_s: standstill of one checkpoint.
-        restart_s: detection and loading, without waiting for a host.
-        repair_s: mean seconds until a failed host is back in the pool.
-        spares: hosts in the pool.
-
-    >>> none, some = (with_spares(3.09 * 3600, 3.0, 600.0, spares=s).useful for s in (0, 16))
-    >>> round(none, 2), round(some, 2)
-    (0.11, 0.92)
-    """
-    base = useful(between_s, best_s(save_s, between_s), save_s, restart_s)
-    here = 1 - waiting(between_s, repair_s, spares)
-    return Shares(base.useful * here, base.saving * here, base.redone * here, 1 - here + base.restarting * here)
-
-
-def simulate_spares(
-    between_s: float, repair_s: float, spares: int, *, n_failures: int = 20_000, seed: int = 0
-) -> float:
-    """Return the share of the time that a job waits for a host, failures drawn one by one and repairs exponential.
-
-    >>> abs(simulate_spares(3.09 * 3600, 86_400.0, 4) - waiting(3.09 * 3600, 86_400.0, 4)) < 0.02
-    True
-    """
-    m, repair = single("between_s", between_s, above=0, unit="s"), single("repair_s", repair_s, at_least=0, unit="s")
-    pool, n = whole("spares", spares, at_least=0), whole("n_failures", n_failures, at_least=1, at_most=MOST_LIVES)
-    rng = np.random.default_rng(whole("seed", seed, at_least=0))
-    gaps, lengths = rng.exponential(m, n), rng.exponential(repair, n) if repair else np.zeros(n)
-    now, waited, away = 0.0, 0.0, []
-    for gap, length in zip(gaps.tolist(), lengths.tolist(), strict=True):
-        now += gap
-        while away and away[0] <= now:
-            heapq.heappop(away)
-        heapq.heappush(away, now + length)
-        while len(away) > pool:
-            back = heapq.heappop(away)
-            waited += max(0.0, back - now)
-            now = max(now, back)
-    return waited / now

@@ -168,12 +168,3 @@ def known(name: str) -> Known:
     (0.0806, 'assumed')
     """
     return _known()[one_of(_("number"), name, _known())]
-
-
-def assumptions() -> list[Known]:
-    """Return every number that nobody published: each says in its note why it is what it is.
-
-    >>> all(a.note for a in assumptions()), len(assumptions()) > 3
-    (True, True)
-    """
-    return [k for k in _known().values() if k.kind == "assumed"]

@@ -60,17 +60,6 @@ def between_s(rate_per_s: ArrayLike, n_parts: ArrayLike):
     return float(out) if out.ndim == 0 else out
 
 
-def survival(time_s: ArrayLike, between: ArrayLike):
-    """Return the chance that nothing fails for `time_s`, with a mean time `between` failures (both seconds); broadcasts.
-
-    >>> round(survival(3600.0, 3600.0), 4)
-    0.3679
-    """
-    t, m = finite("time_s", time_s, at_least=0, unit="s"), finite("between", between, above=0, unit="s")
-    together(time_s=t, between=m)
-    return np.exp(-t / m) if np.ndim(t) or np.ndim(m) else float(np.exp(-t / m))
-
-
 def count_interval(expected: float, level: float = 0.9) -> tuple[int, int]:
     """Return the (low, high) counts between which a Poisson number with this mean lies with chance `level`, evenly cut.
 

@@ -189,27 +189,6 @@ def drift_threshold(
     )
 
 
-def simulate_drift(n_parts: int, n_sick: int, drop: float, noise: float, n_readings: int, seed: int = 0) -> Readings:
-    """Return readings of bus bandwidth as shares of normal: `value` (n_parts, n_readings); sick parts drift down by `drop` over the span.
-
-    The first `n_sick` parts fall evenly from normal to 1 − drop.
-
-    >>> r = simulate_drift(100, 5, 0.1, 0.01, 200)
-    >>> float(r.value[:5, -20:].mean().round(2)), float(r.value[5:].mean().round(2))
-    (0.9, 1.0)
-    """
-    n, k = whole("n_parts", n_parts, at_least=1, at_most=MOST_PARTS), whole("n_sick", n_sick, at_least=0)
-    times = whole("n_readings", n_readings, at_least=1)
-    if k > n:
-        raise CourseError(_("{k} of {n} parts cannot be sick; take at most {n}.").format(k=k, n=n))
-    _room(n, times)
-    rng = np.random.default_rng(whole("seed", seed, at_least=0))
-    is_sick = np.arange(n) < k
-    fall = finite("drop", drop, at_least=0) * np.linspace(0, 1, times)
-    value = 1 - is_sick[:, None] * fall + single("noise", noise, at_least=0) * rng.standard_normal((n, times))
-    return Readings(value, is_sick)
-
-
 def stragglers(step_s: ArrayLike, factor: float = 1.1) -> NDArray[np.int64]:
     """Return the ranks whose median step is `factor` times the median of all, or slower: (ranks,) from step_s (ranks, steps).
 

@@ -187,10 +187,12 @@ def over_buckets(
 ) -> go.Figure:
     """Return one timeline, and under it the exposed time over the bucket size with the chosen size marked; five traces.
 
-    >>> from course_lib.plan.sharding import bucket_search, overlap, overlap_events
-    >>> case = ([1e-3] * 8, [50e6] * 8), (lambda m: 3e-4 + m / 60e9)
-    >>> found = bucket_search(*case[0], case[1], [1e6, 1e8, 4e8])
-    >>> len(over_buckets("all", overlap_events(overlap(*case[0], 1e8, case[1])), found, 1e8).data)
+    >>> from course_lib.plan.replicas import bars, tensors
+    >>> from course_lib.plan.sharding import bucket_search, overlap
+    >>> work, time_of = tensors("gpt2-1.5b", 8192, 400e12), (lambda m: 3e-4 + m / 60e9)
+    >>> found = bucket_search(work.backward_s, work.gradient_B, time_of, [1e6, 1e8, 4e8])
+    >>> events = bars(work, overlap(work.backward_s, work.gradient_B, 1e8, time_of))
+    >>> len(over_buckets("all", events, found, 1e8).data)
     5
     """
     blocks = [(name, events)]

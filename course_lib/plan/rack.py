@@ -7,8 +7,6 @@ of eight, host and domain are the same. GPUs are numbered from 0 in the order of
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.timing.system import System, load
@@ -116,15 +114,3 @@ def after_loss(jobs: Sequence[Job], hosts: Sequence[int], system: "str | System"
         used = left // job.unit * job.unit
         found.append(After(job.name, len(job.gpus) // job.unit * job.unit, lost, used, left - used))
     return found
-
-
-def lost_share(unit: int, system: "str | System", n_gpus: int = 72, lost_hosts: int = 1) -> np.ndarray | float:
-    """Return the share of `n_gpus` that works on after hosts are lost, for one job in units of `unit` GPUs.
-
-    >>> lost_share(64, "gb200-nvl72"), round(lost_share(72, "gb200-nvl72"), 2), round(lost_share(8, "dgx-b200"), 2)
-    (0.8888888888888888, 0.0, 0.89)
-    """
-    place = load(system)
-    n = whole("n_gpus", n_gpus, at_least=1)
-    job = Job("", tuple(range(n)), unit)
-    return after_loss([job], range(whole("lost_hosts", lost_hosts, at_least=0)), place)[0].used / n

@@ -201,24 +201,6 @@ def bucket_search(
     return BucketSearch(limits, closed.sum(axis=0), exposed_s, best_B, float(best))
 
 
-def overlap_events(timeline: Overlap) -> tuple[Event, ...]:
-    """Return the bars of a timeline for a figure: a lane "compute" with the layers, a lane "network" with the buckets.
-
-    >>> [e.label for e in overlap_events(overlap([1, 1], [5, 5], 10, lambda m: m))]
-    ['layer 1', 'layer 2', 'bucket 1']
-    """
-    begins = np.concatenate([[0.0], timeline.layer_end_s[:-1]])
-    layers = [
-        Event("compute", _("layer {number}").format(number=i + 1), float(a), float(b))
-        for i, (a, b) in enumerate(zip(begins, timeline.layer_end_s))
-    ]
-    buckets = [
-        Event("network", _("bucket {number}").format(number=k + 1), float(a), float(b))
-        for k, (a, b) in enumerate(zip(timeline.start_s, timeline.finish_s))
-    ]
-    return tuple(layers + buckets)
-
-
 @dataclass(frozen=True, slots=True)
 class Accumulated:
     """A step of several micro-batches: seconds, and bytes each rank contributes to all-reduces."""

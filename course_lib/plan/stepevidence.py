@@ -11,6 +11,8 @@ from course_lib.base.language import _
 from course_lib.base.units import say_share
 from course_lib.plan import trainingdata
 from course_lib.plan.efficiency import DESCRIBED, constants
+from course_lib.plan.memoryruns import footprints
+from course_lib.plan.pools import gb
 from course_lib.plan.stepcompared import TARGET, calculon, compare, korthikanti, llama3, memory_rows
 from course_lib.plan.trainingdata import dropped, runs, sources
 
@@ -177,6 +179,16 @@ def report() -> str:
         f"communication buffers and the allocator's gaps. Predicted over shown: median {np.median(ratio):.2f}, "
         f"from {ratio.min():.2f} to {ratio.max():.2f}.",
         "",
+        "Parts of it that logs, files and papers print; what a paper computed by a formula of its own is not measured.",
+        "",
+    ]
+    rows = []
+    for f in footprints():
+        error = round(f.error, 3) + 0.0  # no "-0.0"
+        seen = "yes" if f.how == "measured" else "no"
+        rows.append([f.what, seen, gb(f.printed_B), gb(f.model_B), "+" * (error > 0) + say_share(error, 1), f.source])
+    text += [_table(["what", "measured", "printed", "model", "error", "source"], rows), ""]
+    text += [
         "## The largest misses",
         "",
         "Pairs with a median error above 25 % and what is known about them.",

@@ -17,7 +17,7 @@ from course_lib.base.language import _
 from course_lib.plan.footprint import Plan, footprint
 from course_lib.plan.pools import Pool, pool
 from course_lib.plan.traffic import STYLES, prices, tensor_time
-from course_lib.plan.transformer import flops, model
+from course_lib.plan.transformer import model
 
 MODEL = "nanotron-3b"
 GPUS_PER_HOST = 8
@@ -137,15 +137,6 @@ def compare(style: str = "tensor", system: str = "dgx-h100") -> Compared:
         communicate_s=np.array([s.communicate_s for s in steps]),
         measured_s=np.array([r.step_s for r in runs]),
     )
-
-
-def flop_per_token() -> float:
-    """Return the operations of one token, forward and backward: the source's own rates of work and of tokens give the same.
-
-    >>> round(flop_per_token() / (363.66e12 / 14167.25), 4)
-    1.0
-    """
-    return float(flops(model(MODEL), 1).model) / model(MODEL).seq
 
 
 def largest_batch(style: str, tensor: int, where: "str | Pool" = "h100", reserve_B: float = 2e9) -> int:

@@ -14,8 +14,8 @@ from course_lib.cluster.targets import read_targets
 ODD = [None, "3", float("nan"), float("inf"), -1, 0, True, 1e308, 1e-308, [1, 2], [], {}, 1e6, 5, 0.5]
 FUNCTIONS = [
     *(getattr(checkpoints, n) for n in ("write_s", "young_s", "daly_s", "best_s", "background_s")),
-    *(getattr(goodput, n) for n in ("first_order", "longest_restart_s", "waiting")),
-    *(getattr(reliability, n) for n in ("survival", "count_interval", "rate_interval")),
+    *(getattr(goodput, n) for n in ("longest_restart_s", "waiting")),
+    *(getattr(reliability, n) for n in ("count_interval", "rate_interval")),
     *(getattr(cost, n) for n in ("yearly_usd", "usd_per_million_tokens", "purchase_only_usd", "joules_per_token")),
     *(getattr(telemetry, n) for n in ("least_threshold", "drift_threshold")),
     *(getattr(scaling, n) for n in ("strong_efficiency", "weak_efficiency", "amdahl", "gustafson")),

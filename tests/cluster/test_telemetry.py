@@ -46,7 +46,8 @@ def test_means_of_many_readings_find_small_drifts_later_but_quietly():
 
 
 def test_drift_alarms_in_simulated_readings_are_those_of_the_normal_law():
-    r = t.simulate_drift(4000, 0, 0.0, 0.02, 48, seed=1)
+    value = 1 + 0.02 * np.random.default_rng(1).standard_normal((4000, 48))
+    r = t.Readings(value, np.zeros(4000, bool))
     closed = t.drift_alarm(0.0, 0.02, 0.05, 4000, 24)
     assert t.judged(r, 0.95, 24, below=True).false_per_day == pytest.approx(closed.false_per_day, rel=0.15)
 

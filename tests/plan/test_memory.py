@@ -6,7 +6,6 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.plan.footprint import Plan, footprint, layer_params, serving, variants
-from course_lib.plan.measured import footprints
 from course_lib.plan.memory import (
     activation_ends_B,
     activation_layer_B,
@@ -15,6 +14,7 @@ from course_lib.plan.memory import (
     recipe,
     states,
 )
+from course_lib.plan.memoryruns import footprints
 from course_lib.plan.orders import SCHEDULES
 from course_lib.plan.pools import fit, gb, holds, pool, pools
 from course_lib.plan.traffic import layer_collectives

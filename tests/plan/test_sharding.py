@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from course_lib.base.errors import CourseError
 from course_lib.plan import sharding
 from course_lib.plan.price import price
-from course_lib.plan.sharding import accumulate, bucket_search, overlap, overlap_events
+from course_lib.plan.sharding import accumulate, bucket_search, overlap
 
 layers = st.lists(st.tuples(st.floats(0, 1e-2), st.floats(0, 1e9)), min_size=1, max_size=12)
 
@@ -83,16 +83,6 @@ def test_layers_without_gradients_send_nothing():
     o = overlap([1, 1], [0, 0], 10, line(1, 1))
     assert (o.exposed_s, o.bucket_B.size) == (0, 0)
     assert bucket_search([1, 1], [0, 0], line(1, 1)).best_exposed_s == 0
-
-
-def test_events_cover_both_lanes():
-    events = overlap_events(overlap([1, 2], [5, 5], 5, line(0, 10)))
-    assert [(e.lane, e.start_s, e.end_s) for e in events] == [
-        ("compute", 0, 1),
-        ("compute", 1, 3),
-        ("network", 1, 1.5),
-        ("network", 3, 3.5),
-    ]
 
 
 def test_accumulating_saves_traffic_only_when_the_reduction_is_put_off():

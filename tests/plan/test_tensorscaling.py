@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.plan.tensorscaling import MODEL, compare, flop_per_token, largest_batch, rows
-from course_lib.plan.transformer import model, params
+from course_lib.plan.tensorscaling import MODEL, compare, largest_batch, rows
+from course_lib.plan.transformer import flops, model, params
 
 STYLES = ("tensor", "sequence")
 
@@ -21,7 +21,8 @@ def test_rows_go_from_2_to_32_ranks_with_a_source_each(style):
 
 def test_the_shape_is_the_one_that_ran():
     """The source prints work and tokens per second of one run; their ratio names vocabulary and sequence length."""
-    assert flop_per_token() == pytest.approx(363.66e12 / 14167.25, rel=1e-4)
+    flop_per_token = float(flops(model(MODEL), 1).model) / model(MODEL).seq
+    assert flop_per_token == pytest.approx(363.66e12 / 14167.25, rel=1e-4)
     assert params(model(MODEL)).total == pytest.approx(3.57e9, rel=0.002)
 
 
