@@ -20,7 +20,6 @@ CSS = """
 .ic-explorer .widget-html,.ic-explorer .widget-html-content {height:auto;line-height:1.45;font-size:14px;color:inherit;
   margin:0;min-width:0;overflow:visible}
 .ic-explorer .ic-hide {display:none}
-.ic-explorer .ic-bare {height:0;margin:0;overflow:hidden}
 .ic-question {font-size:16px;font-weight:600;margin:2px 0 4px}
 .ic-explorer .ic-guess {display:flex;flex-flow:row wrap;align-items:center;gap:6px 8px;margin:0 0 6px;overflow:visible}
 .ic-guess .widget-text {width:auto;flex:0 1 auto;margin:0;overflow:visible;flex-flow:row wrap;height:auto;gap:4px 8px}
