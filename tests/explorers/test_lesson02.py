@@ -9,7 +9,8 @@ from course_lib.base.scale import kept_together
 from course_lib.explorers import lesson02
 from course_lib.explorers.controls import Slider
 from course_lib.figures.fits import say_miss, say_off
-from course_lib.links import alphabeta
+from course_lib.links import alphabeta, linerate
+from course_lib.links.calibrate import fit
 
 NAMES = ("host-write", "host-read", "peer-rdma", "peer-nvlink")
 
@@ -147,3 +148,27 @@ def test_every_control_of_many_or_one_changes_the_picture():
 )
 def test_misses_are_said_alike_at_their_bounds(ratio, short, words):
     assert (say_off(ratio), say_miss(ratio)) == (short, words)
+
+
+def test_numbers_in_the_lessons_sentences_are_the_librarys():
+    alpha_s, beta_Bps = (float(v[0]) for v in linerate.parameters(["nvlink4"]))
+    half_B = alphabeta.half_size_B(alpha_s, beta_Bps)
+    assert alphabeta.rate_Bps(1e3, alpha_s, beta_Bps) / beta_Bps == pytest.approx(1e-3, rel=0.3)
+    series = lesson02.points()
+    fits = {name: fit(one.message_B, one.time_s) for name, one in series.items()}
+    halves_B = sorted(found.half_size_B for found in fits.values())
+    assert 5e4 < halves_B[-1] / halves_B[0] < 1e5  # "nearly a factor of a hundred thousand"
+    assert halves_B[-1] == fits["peer-nvlink"].half_size_B
+    assert halves_B[-1] / half_B == pytest.approx(80, rel=0.02)
+    writes, found = series["host-write"], fits["host-write"]
+    between = (writes.message_B >= 256) & (writes.message_B <= 8192)
+    line_s = alphabeta.time_s(writes.message_B, found.latency_s, found.bandwidth_Bps)
+    assert np.abs(writes.time_s / line_s - 1)[between].max() == pytest.approx(0.1, abs=0.02)
+    rdma = series["peer-rdma"]
+    assert rdma.time_s.max() / rdma.time_s.min() == pytest.approx(400, rel=0.1)
+    ends_s = alphabeta.time_s(rdma.message_B, 1.8e-6, 11.2e9)
+    off = rdma.time_s / ends_s - 1
+    assert off.max() == pytest.approx(0.4, abs=0.05)
+    assert 4096 <= rdma.message_B[off.argmax()] <= 65536
+    ports_B = alphabeta.half_size_B(*(float(v[0]) for v in linerate.parameters(["ib-ndr"])))
+    assert (round(1e9 / half_B, -1), round(1e6 / ports_B), round(1e9 / ports_B, -3)) == (1260, 11, 11000)
