@@ -170,10 +170,10 @@ def tensor_degree() -> Explorer:
         box=Choice(
             _("box"),
             (
-                (_("8 × H100, NVLink; cards of 400 Gb/s"), "h100"),
-                (_("8 × H100, PCIe 5 only; one card"), "h100-pcie"),
-                (_("8 × B200, NVLink; cards of 400 Gb/s"), "b200"),
-                (_("72 × GB200, one NVLink domain"), "nvl72"),
+                (_("8 × H100, NVLink"), "h100"),
+                (_("8 × H100, PCIe 5 alone"), "h100-pcie"),
+                (_("8 × B200, NVLink"), "b200"),
+                (_("72 × GB200, NVLink"), "nvl72"),
             ),
             "h100",
         ),

@@ -13,8 +13,7 @@ import numpy as np
 from course_lib.base import hardware, tables
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
-from course_lib.plan.price import pricer
-from course_lib.plan.transformer import Shape, flops, model, params
+from course_lib.plan.transformer import Shape, flops, model
 
 # Sizes of MPT, from llm-foundry; with learned positions they give the published parameter counts to the unit.
 _MPT = {"mpt-1b": (24, 2048, 16), "mpt-3b": (32, 2560, 20)}
@@ -73,6 +72,7 @@ def rows() -> tuple[Row, ...]:
 def shape_of(name: str, seq: int = 0) -> Shape:
     """Return the shape of a model that ran: one of the library's, or an MPT with `seq` learned positions.
 
+    >>> from course_lib.plan.transformer import params
     >>> params(shape_of("mpt-3b", 512)).total
     2647905280
     """
@@ -118,20 +118,6 @@ def saved_token_s(shape: Shape, recompute: str = "none", gpu: str = "h100") -> f
     """
     sheet = hardware.gpu(gpu)
     return linear_flops(shape, recompute) * (1 / sheet.bf16_flops - 1 / sheet.fp8_flops)
-
-
-def wire_share(row: Row, system: str = "dgx-h100") -> float:
-    """Return the part of a step that fully sharded training would spend on its network if nothing were hidden.
-
-    Parameters are gathered twice and gradients scattered once a step, two bytes each, priced by `predict`.
-
-    >>> run = next(r for r in rows() if r.job == "8B on 128 GPUs")
-    >>> 0.02 < wire_share(run) < 0.1
-    True
-    """
-    message_B = 2.0 * params(shape_of(row.model, row.seq)).total
-    gather, scatter = (pricer(op, system, row.n_gpus)(message_B) for op in ("all_gather", "reduce_scatter"))
-    return float(2 * gather + scatter) / (row.batch_per_gpu * row.seq * row.token_s)
 
 
 @dataclass(frozen=True, slots=True)

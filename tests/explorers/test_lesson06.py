@@ -66,11 +66,18 @@ def test_training_fits_at_64_on_h100_boxes_and_at_16_in_the_rack():
     assert 0.25 < read_degree(16, "nvl72", "train").share < 0.42
 
 
-def test_one_token_is_fastest_at_8_or_16_in_boxes_of_eight():
-    for box in ("h100", "h100-pcie", "b200"):
-        assert DEGREES[int(np.argmin(read_degree(8, box, "write-1").found.time_s))] in (8, 16)
-    assert DEGREES[int(np.argmin(read_degree(8, "nvl72", "write-1").found.time_s))] in (16, 32)
+def test_one_token_is_fastest_at_8_in_boxes_of_eight_and_at_32_in_the_rack():
+    for box, degree in (("h100", 8), ("h100-pcie", 8), ("b200", 8), ("nvl72", 32)):
+        assert DEGREES[int(np.argmin(read_degree(8, box, "write-1").found.time_s))] == degree
     assert read_degree(8, "h100", "write-1").found.message_B == 16384
+
+
+def test_two_gpus_are_too_small_to_train_even_if_activations_halved():
+    """The lesson lays no more on the activations than they weigh."""
+    found = degrees("llama3-8b", "dgx-h100", "train", tensor=[1, 2, 4])
+    assert found.fits.tolist() == [False, False, True]
+    assert found.parts_B["activations"][1] > found.parts_B["activations"][0] / 2
+    assert found.memory_B[0] / 2 > found.capacity_B
 
 
 def test_in_the_rack_a_prompt_goes_on_getting_faster():

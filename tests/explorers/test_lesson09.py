@@ -11,7 +11,7 @@ from course_lib.base.units import GBITPS
 from course_lib.explorers import lesson09
 from course_lib.explorers.lesson09 import RANKS, SLOWER, CARDS_Bps, codecs, read_codec, small_gradients, trained
 from course_lib.figures.show import meta_of
-from course_lib.plan import lossscale, narrowsum, precisionruns
+from course_lib.plan import lossscale, narrowsum, precisionruns, replicaruns
 from course_lib.plan.blockscale import round_scaled
 from course_lib.plan.precision import round_to
 
@@ -165,5 +165,10 @@ def test_statements_about_the_measurement():
     assert found.names[2:4] == ("2.7B, 512 tokens", "2.7B, 8,192 tokens")
     assert saved[2:4] == pytest.approx([8, 8], abs=0.5)
     assert int((np.abs(found.measured - 1) < 0.01).sum()) == 2
-    eight, many = (r for r in precisionruns.rows() if r.model == "llama3-8b" and r.precision == "bf16")
-    assert 0.04 < precisionruns.wire_share(eight) < precisionruns.wire_share(many) < 0.06
+    runs = [r for r in precisionruns.rows() if r.model == "llama3-8b" and r.precision == "bf16"]
+    compiled = replicaruns.compare("titan-compiled")  # the same runs in lesson 08's table
+    assert [(r.n_gpus, r.tokens_per_s_per_gpu) for r in runs] == list(zip(compiled.gpus, compiled.measured_per_s))
+    assert compiled.network_s / compiled.measured_s == pytest.approx([0.067, 0.107], abs=0.001)
+    assert found.measured[list(found.names).index("8B on 8 GPUs")] == pytest.approx(
+        found.measured[list(found.names).index("8B on 128 GPUs")], rel=0.01
+    )

@@ -143,6 +143,30 @@ def test_statements_about_routers():
     assert 2 < loads[1] / loads[2] < 2.5
 
 
+def test_statements_about_launches():
+    """Four GPUs in one tray launch a fifth quicker than the model says, 384 experts slower; a new box is met."""
+    new_box, tray, more_experts = lesson10.launches()
+    assert new_box.endswith("0.99 ×")
+    assert tray.startswith("gb200-nvl72, 4 GPUs")
+    assert tray.endswith("0.79 ×")
+    assert "384 experts" in more_experts
+    assert more_experts.endswith("1.2 ×")
+
+
+def test_statements_about_published_servers():
+    off = {line.rpartition(":")[0]: int(line.rpartition(":")[2].removesuffix("%")) for line in lesson10.served_runs()}
+    assert len(off) >= 4
+    assert all(abs(part) <= 10 for name, part in off.items() if "h100" in name)
+    assert all(55 <= part <= 65 for name, part in off.items() if "gb200" in name)
+
+
+def test_statements_about_uneven_loads_and_broken_switches():
+    rack = [expertlayer.layers("deepseek-v3", "gb200-nvl72", [64], 128, imbalance=i).time_s[0] for i in (1, 4)]
+    box = expertlayer.layers("deepseek-v3", "dgx-b200", [8], 128, gpu="gb200").time_s[0]
+    assert rack[0] < box < rack[1]
+    assert hardware.value("gb200-nvl72", "switch_trays") * 2 == hardware.value("nvlink5", "links") == 18
+
+
 def test_statements_about_serving():
     inside, across = lesson10.step_of("gb200-nvl72", 64, 128), lesson10.step_of("dgx-b200", 64, 128)
     assert across.communicate_s > 0.6 * across.step_s

@@ -37,6 +37,11 @@ def test_a_size_that_was_not_offered_is_refused_in_words():
     assert "not one of the sizes" in found.sentences[0]
 
 
+def test_a_size_in_megabytes_is_told_its_unit():
+    found = verdict("08.q3", lambda *inputs: inputs[-1][0] / 1e6)
+    assert "in MB; give it in bytes" in found.sentences[0]
+
+
 def test_rounding_of_ones_own_scheduler_does_not_change_the_best_bucket():
     def mine(backward_s, gradient_B, latency_s, rate_Bps, sizes_B):
         late = {s: q1_overlap.scheduler()(backward_s, gradient_B, s, latency_s, rate_Bps) for s in sizes_B}

@@ -6,8 +6,9 @@ from course_lib.explorers.lesson10.exchanges import (
     copies_in_words,
     domains,
     in_one_box,
+    launches,
     where_it_came_from,
 )
 from course_lib.explorers.lesson10.layers import DEGREES, JOBS, TOKENS, boxes_or_rack, read_layer
 from course_lib.explorers.lesson10.machines import MODEL
-from course_lib.explorers.lesson10.readers import curve, equal_speed, offload, shares, step_of
+from course_lib.explorers.lesson10.readers import curve, equal_speed, offload, served_runs, shares, step_of

@@ -60,6 +60,22 @@ def _exchanges(chosen: list, x: str) -> Exchanges:
     )
 
 
+def launches(most_tokens: int = 8) -> list[str]:
+    """Return how many times as long as the model says a dispatch of few tokens took, on machines that no constant saw.
+
+    >>> launches()[1]
+    'gb200-nvl72, 4 GPUs, 256 experts: 0.79 ×'
+    """
+    lines = []
+    for system, n_experts in (("dgx-b300", 256), ("gb200-nvl72", 256), ("dgx-b300", 384)):
+        found = [r for r in expertruns.runs() if (r.system, r.n_experts, r.way) == (system, n_experts, "low-latency")]
+        few = expertruns.compare([r for r in found if r.tokens <= most_tokens], "dispatch")
+        text = _("{system}, {n} GPUs, {experts} experts: {times} ×")
+        times = say_number(float(np.median(few.measured_s / few.model_s)), 2)
+        lines.append(text.format(system=system, n=few.n_ranks[0], experts=n_experts, times=times))
+    return lines
+
+
 def copies_in_words(way: str) -> str:
     """Return how many copies of a token cross a card, and NVLink, on 64 GPUs in boxes of eight.
 

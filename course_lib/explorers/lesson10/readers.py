@@ -90,3 +90,21 @@ def equal_speed() -> tuple:
     """
     seen = servedruns.equal_speed()
     return [seen.reader_per_s] * 2, [seen.rack_per_s, seen.boxes_per_s]
+
+
+def served_runs() -> list[str]:
+    """Return by how much the model's tokens per second differ from those of published servers, a line for each run.
+
+    >>> served_runs()[1]
+    'gb200-nvl72, 48 GPUs, decoding: +60 %'
+    """
+    phases = {"decode": _("decoding"), "prefill": _("prefill")}
+    return [
+        _("{system}, {n} GPUs, {phase}: {off} %").format(
+            system=run.system,
+            n=run.n_gpus,
+            phase=phases[run.phase],
+            off=f"{100 * (run.model_per_s / run.measured_per_s - 1):+.0f}",
+        )
+        for run in servedruns.served()
+    ]

@@ -45,6 +45,31 @@ _MLP_MISTAKES = (
         mlp_program(sum_y=False),
         _("Your y is one rank's part: rows of w2 leave parts as large as y, and nobody added them."),
     ),
+    (
+        "b2 left out",
+        mlp_program(bias="never"),
+        _("Your y lacks b2. It is added once, after the sum."),
+    ),
+    (
+        "b1 left out",
+        mlp_program(inner_bias=False),
+        _("You leave out b1. It is added before f, and each rank has its own columns of it."),
+    ),
+    (
+        "the gradient of f left out",
+        mlp_program(through_f=True),
+        _("Your gradient passes f unchanged. Where `before` is not above zero, f is flat and nothing passes."),
+    ),
+    (
+        "summed before f",
+        mlp_program(before_f=True),
+        _("You sum before f. Columns of x·W₁ are finished, and each rank needs its own only."),
+    ),
+    (
+        "dx first",
+        mlp_program(turned=True),
+        _("You return dx first and y second. The order is (y, dx)."),
+    ),
 )
 
 q1 = Question(

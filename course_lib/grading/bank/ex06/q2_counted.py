@@ -97,5 +97,32 @@ q2 = Question(
             lambda part, n_layers, n_ranks, training: n_ranks * all_reduces(part, n_layers, n_ranks, training),
             _("You multiply by the number of ranks. An all-reduce is one collective in which all of them take part."),
         ),
+        Misconception(
+            "one for a layer",
+            _often(lambda part, training: 1 + training),
+            _("You count one sum each way for a layer with both parts. Attention has one, and the MLP has one."),
+        ),
+        Misconception(
+            "one layer",
+            lambda part, n_layers, n_ranks, training: all_reduces(part, 1, n_ranks, training),
+            _("You count one layer. Every layer has sums of its own."),
+        ),
+        Misconception(
+            "backward in every pass",
+            _often(lambda part, training: 2 * _pieces(part)),
+            _("You count the backward pass where only forward is asked for."),
+        ),
+        Misconception(
+            "a sum for every matrix",
+            _often(lambda part, training: 2 * _pieces(part) * (1 + training)),
+            _("You add up after every matrix that is cut. Columns leave finished numbers; only rows leave a sum."),
+        ),
+        Misconception(
+            "steps of the ring",
+            lambda part, n_layers, n_ranks, training: (
+                2 * (n_ranks - 1) * all_reduces(part, n_layers, n_ranks, training)
+            ),
+            _("You count the steps of a ring. An all-reduce is one collective, however it is done."),
+        ),
     ),
 )

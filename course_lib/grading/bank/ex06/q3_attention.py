@@ -42,6 +42,21 @@ _ATTENTION_MISTAKES = (
         attention_program(comb=True),
         _("You deal columns out one by one, which tears heads apart. A head is a run of neighbouring columns."),
     ),
+    (
+        "bo left out",
+        attention_program(bias="never"),
+        _("Your result lacks bo. It is added once, after the sum."),
+    ),
+    (
+        "key-value heads in turn",
+        attention_program(keys="in turn"),
+        _("You hand copied key-value heads out in turn, 0, 1, 0, 1. Neighbouring ranks use the same one: 0, 0, 1, 1."),
+    ),
+    (
+        "whole matrices",
+        attention_program(whole=True),
+        _("You compute with the whole matrices. Outside of this rank's slice they hold garbage."),
+    ),
 )
 
 q3 = Question(

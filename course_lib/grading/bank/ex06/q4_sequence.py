@@ -78,7 +78,35 @@ q4 = Question(
         Misconception(
             "one sum a layer",
             lambda style, tokens, hidden, n_ranks: sent_MB(style, tokens, hidden, n_ranks) / 2,
-            _("That is one sum. A layer has two forward: one after attention and one after the MLP."),
+            _(
+                "You have half of it. A layer has two sums forward, one after attention and one after the MLP, "
+                "and an all-reduce sends 2(n−1)/n of its message."
+            ),
+        ),
+        Misconception(
+            "forward and backward",
+            lambda style, tokens, hidden, n_ranks: sent_MB(style, tokens, hidden, n_ranks) * 2,
+            _("You have twice as much. Only forward is asked for, and a number has two bytes."),
+        ),
+        Misconception(
+            "all ranks together",
+            lambda style, tokens, hidden, n_ranks: sent_MB(style, tokens, hidden, n_ranks) * n_ranks,
+            _("You add up all ranks, or leave out the division by n. A rank sends 2(n−1)/n of a message."),
+        ),
+        Misconception(
+            "one rank's tokens",
+            _sent(lambda style, n: 2 * (n - 1) / n if style == "tensor" else 2 * (n - 1) / n**2),
+            _(
+                "With tokens sliced you take one rank's tokens for the message. A reduce-scatter starts from all tokens, "
+                "and an all-gather ends with all."
+            ),
+        ),
+        Misconception(
+            "one step of the ring",
+            _sent(lambda style, n: 2 / n if n > 1 else 0.0),
+            _(
+                "You send one n-th of the message in each half. That is one step of a ring; each half has n − 1 of them."
+            ),
         ),
     ),
 )

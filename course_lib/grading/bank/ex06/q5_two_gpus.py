@@ -82,5 +82,49 @@ q5 = Question(
             ),
             _("That is the time of two GPUs over the time of one. How many times as fast is the other way round."),
         ),
+        Misconception(
+            "computing not halved",
+            lambda computing_s, n_sums, message_B, latency_s, bandwidth_Bps: (
+                computing_s / (computing_s + n_sums * (2 * latency_s + message_B / bandwidth_Bps))
+            ),
+            _("Your two GPUs compute as long as one. Each has half of every layer."),
+        ),
+        Misconception(
+            "sums halved as well",
+            lambda computing_s, n_sums, message_B, latency_s, bandwidth_Bps: speedup(
+                computing_s, n_sums, message_B / 2, latency_s / 2, bandwidth_Bps
+            ),
+            _("You halve the sums as well. Both GPUs take part in every one of them."),
+        ),
+        Misconception(
+            "one sum",
+            lambda computing_s, n_sums, message_B, latency_s, bandwidth_Bps: speedup(
+                computing_s, min(n_sums, 1), message_B, latency_s, bandwidth_Bps
+            ),
+            _("You pay one all-reduce. There are n_sums of them."),
+        ),
+        Misconception(
+            "hidden behind computing",
+            lambda computing_s, n_sums, message_B, latency_s, bandwidth_Bps: (
+                computing_s / max(computing_s / 2, n_sums * (2 * latency_s + message_B / bandwidth_Bps))
+            ),
+            _("You take the longer of computing and sums. They hide behind nothing: the next product needs the sum."),
+        ),
+        Misconception(
+            "half of the bytes",
+            lambda computing_s, n_sums, message_B, latency_s, bandwidth_Bps: speedup(
+                computing_s, n_sums, message_B / 2, latency_s, bandwidth_Bps
+            ),
+            _(
+                "Your bytes take half of their time. Two steps send half of the message each, at the rate of one direction."
+            ),
+        ),
+        Misconception(
+            "bytes forgotten",
+            lambda computing_s, n_sums, message_B, latency_s, bandwidth_Bps: speedup(
+                computing_s, n_sums, 0.0, latency_s, bandwidth_Bps
+            ),
+            _("Your sums cost latency only. Their bytes take time, too."),
+        ),
     ),
 )

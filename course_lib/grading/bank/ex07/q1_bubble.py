@@ -93,5 +93,45 @@ q1 = Question(
             _bubbles(lambda p, m, v: p / (v * m), lambda p, m, v: p / (v * m + p)),
             _("You let p stages wait. The last one starts after p − 1 others."),
         ),
+        Misconception(
+            "the sum is m + p",
+            _bubbles(_ideal, lambda p, m, v: (p - 1) / (v * m + p)),
+            _("You divide by m + p. The step is m micro-batches and a bubble of p − 1."),
+        ),
+        Misconception(
+            "fill and drain counted twice",
+            _bubbles(lambda p, m, v: 2 * _ideal(p, m, v), lambda p, m, v: 2 * (p - 1) / (v * m + 2 * (p - 1))),
+            _(
+                "Your bubble is twice as large. Filling costs p − 1 forward passes and draining p − 1 backward passes: "
+                "p − 1 micro-batches together."
+            ),
+        ),
+        Misconception(
+            "chunks lengthen the bubble",
+            _bubbles(lambda p, m, v: v * _ideal(p, m, 1), lambda p, m, v: v * (p - 1) / (m + v * (p - 1))),
+            _("You multiply the bubble by v. Chunks shorten what fills the pipeline: divide."),
+        ),
+        Misconception(
+            "stages for micro-batches",
+            _bubbles(lambda p, m, v: (m - 1) / (v * p), lambda p, m, v: (m - 1) / (v * p + m - 1)),
+            _(
+                "You have exchanged stages and micro-batches. More stages make a larger bubble, more micro-batches a smaller one."
+            ),
+        ),
+        Misconception(
+            "work for bubble",
+            _bubbles(lambda p, m, v: 1 - _ideal(p, m, v), lambda p, m, v: 1 - _step(p, m, v)),
+            _("You give what is not bubble: one less the part that was asked for."),
+        ),
+        Misconception(
+            "chunks in one of the two",
+            _bubbles(_ideal, lambda p, m, v: _step(p, m, 1)),
+            _("You leave v out of the second number. The fill is v times as short in both."),
+        ),
+        Misconception(
+            "chunks in the other one only",
+            _bubbles(lambda p, m, v: _ideal(p, m, 1), _step),
+            _("You leave v out of the first number. The fill is v times as short in both."),
+        ),
     ),
 )

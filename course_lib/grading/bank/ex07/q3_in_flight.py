@@ -92,6 +92,34 @@ q3 = Question(
             "GPipe holds one per stage",
             _held(gpipe=lambda p, m, s: min(p, m)),
             _("You let GPipe hold p. It does all forwards before the first backward, so everything is kept."),
+            recognise=lambda given, schedule, p, m, stage: schedule == "gpipe" and given in (p, min(p, m)),
+        ),
+        Misconception(
+            "GPipe on all stages",
+            _held(gpipe=lambda p, m, s: p * m),
+            _("You add up all stages of GPipe. One stage holds m."),
+        ),
+        Misconception(
+            "one too many",
+            _held(alternating=lambda p, m, s: min(p - s + 1, m)),
+            _("You count one too many with 1F1B: p − 1 − s forwards ahead, and the one in work. Stages start at 0."),
+        ),
+        Misconception(
+            "one, as the name says",
+            _held(alternating=lambda p, m, s: 1),
+            _("You let 1F1B hold one. Before a stage alternates, it does the forwards that later stages wait for."),
+        ),
+        Misconception(
+            "the stage taken off what there is",
+            _held(alternating=lambda p, m, s: max(min(p, m) - s, 0)),
+            _("You take the stage off the smaller of p and m. Compare m with p − stage instead."),
+        ),
+        Misconception(
+            "split backward holds like GPipe",
+            _held(split=lambda p, m, s: m),
+            _(
+                "You let the split schedule hold all m. It frees one at W before it takes the next, and holds p at most."
+            ),
         ),
         Misconception(
             "split backward holds like 1F1B",

@@ -94,7 +94,50 @@ q4 = Question(
         Misconception(
             "one sum for a layer",
             _spent(lambda L, n, S, a, B: L * 2 * (n - 1) * (a + S / n / B)),
-            _("You count one all-reduce for a layer. There is one after attention and one after the MLP."),
+            _(
+                "Your sums take half as long. A layer has two all-reduces, one after attention and one after the MLP, "
+                "and a ring has 2(n − 1) steps."
+            ),
+        ),
+        Misconception(
+            "layers shared out",
+            _spent(lambda L, n, S, a, B: 2 * L / n * 2 * (n - 1) * (a + S / n / B)),
+            _("You let each host have sums for its own layers only. Sliced, every host takes part in every layer."),
+        ),
+        Misconception(
+            "handed back",
+            _spent(staged=lambda L, n, S, a, B: 2 * (n - 1) * (a + S / B)),
+            _("You count each hand-off twice. Forward, a boundary passes one message, in one direction."),
+        ),
+        Misconception(
+            "forward and backward",
+            _spent(
+                lambda L, n, S, a, B: 2 * L * 4 * (n - 1) * (a + S / n / B),
+                lambda L, n, S, a, B: 2 * (n - 1) * (a + S / B),
+            ),
+            _("You have twice as much both ways. Only the forward pass is asked for."),
+        ),
+        Misconception(
+            "one hand-off",
+            _spent(staged=lambda L, n, S, a, B: (a + S / B) if n > 1 else 0.0),
+            _("You count one hand-off. A micro-batch passes n − 1 boundaries, one after the other."),
+        ),
+        Misconception(
+            "hand-offs of a slice",
+            _spent(staged=lambda L, n, S, a, B: (n - 1) * (a + S / n / B)),
+            _("You hand over one n-th of the message. Stages are not sliced: the whole activation is handed on."),
+        ),
+        Misconception(
+            "latency only",
+            _spent(lambda L, n, S, a, B: 2 * L * 2 * (n - 1) * a, lambda L, n, S, a, B: (n - 1) * a),
+            _("You price latencies only. A message also takes its bytes over the bandwidth."),
+        ),
+        Misconception(
+            "sliced for staged",
+            lambda how, *numbers, **named: communication_ms(
+                "staged" if how == "sliced" else "sliced", *numbers, **named
+            ),
+            _("You have exchanged the two: sliced has sums in every layer, staged has hand-offs between hosts."),
         ),
         Misconception(
             "a hand-off at every layer",
@@ -189,6 +232,16 @@ q5 = Question(
                 "You compare the number of sums with the number of hand-offs. A sum takes longer than a hand-off: "
                 "it has 2(n − 1) steps."
             ),
+        ),
+        Misconception(
+            "the waits of one sum",
+            lambda n_layers, n_hosts, **numbers: {"waits": 2 * (n_hosts - 1)},
+            _("Those are the steps of one sum. There are two sums in each layer, all one after the other."),
+        ),
+        Misconception(
+            "upside down",
+            lambda **numbers: {"staged instead": 1 / judged(**numbers)["staged instead"]},
+            _("You divide the time in stages by the time sliced. How many times as fast is the other way round."),
         ),
     ),
 )

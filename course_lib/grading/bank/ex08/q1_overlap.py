@@ -93,10 +93,17 @@ def scheduler(way: str = "") -> Callable[..., float]:
     def exposed(
         backward_s: list[float], gradient_B: list[float], bucket_B: float, latency_s: float, rate_Bps: float
     ) -> float:
+        if way == "last layer first":
+            backward_s, gradient_B = backward_s[::-1], gradient_B[::-1]
+        if way == "all at the end":
+            return latency_s + sum(gradient_B) / rate_Bps
+        bucket_B = 0.0 if way == "no buckets" else bucket_B
+        latency_s = 0.0 if way == "no latency" else latency_s
         now = free = held = sent = 0.0
         for i, (spent, size) in enumerate(zip(backward_s, gradient_B, strict=True)):
             begun, now, held = now, now + spent, held + size
-            if held >= bucket_B or (i == len(gradient_B) - 1 and held > 0 and way != "rest lost"):
+            full = held > bucket_B if way == "more than full" else held >= bucket_B
+            if full or (i == len(gradient_B) - 1 and held > 0 and way != "rest lost"):
                 takes = latency_s + held / rate_Bps
                 start = {"no queue": now, "no queue, last": now, "too early": max(begun, free)}.get(way, max(now, free))
                 free = max(free, start + takes) if way == "no queue" else start + takes
@@ -107,6 +114,8 @@ def scheduler(way: str = "") -> Callable[..., float]:
             return max(sent - now, 0.0)
         if way == "no overlap":
             return sent
+        if way == "from the start":
+            return free
         return max(free - now, 0.0)
 
     return exposed
@@ -147,6 +156,15 @@ _OVERLAP_MISTAKES = (
     (
         "rest lost",
         _("You forget the gradients that are left in the last bucket when it is not full. They are sent at the end."),
+    ),
+    ("from the start", _("You count from the beginning. What is exposed begins where the backward pass ends.")),
+    ("no latency", _("Your buckets take bytes over rate only. Each pays latency_s, too.")),
+    ("no buckets", _("You send every gradient by itself. Gradients collect until a bucket holds bucket_B bytes.")),
+    ("all at the end", _("You send everything at once, when all is computed. A full bucket may leave before that.")),
+    ("more than full", _("Your buckets wait for more than bucket_B bytes. With that many they are closed.")),
+    (
+        "last layer first",
+        _("You turn the lists round. They are in the order in which the backward pass visits the layers."),
     ),
 )
 

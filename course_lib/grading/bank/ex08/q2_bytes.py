@@ -111,5 +111,42 @@ q2 = Question(
             ),
             _("You add up all ranks. The question is what one of them sends."),
         ),
+        Misconception(
+            "put off the wrong way round",
+            lambda scheme, parameters, n_ranks, micro_batches, put_off: sent_GB(
+                scheme, parameters, n_ranks, micro_batches, not put_off
+            ),
+            _("You turn put_off round. Where it is true, gradients are reduced once, after the last micro-batch."),
+        ),
+        Misconception(
+            "weights gathered once a step",
+            _units(lambda s, k, put_off: _right(s, k, put_off) - (2 * k - 2 if s == "zero3" else 0)),
+            _(
+                "You gather the weights of ZeRO-3 for one micro-batch. They are dropped after use, so each gathers them anew."
+            ),
+        ),
+        Misconception(
+            "new weights not sent",
+            _units(lambda s, k, put_off: _right(s, k, put_off) - (1 if s == "zero2" else 0)),
+            _(
+                "You leave out the all-gather of ZeRO-2. Each rank has updated its own part only, and all need all weights."
+            ),
+        ),
+        Misconception(
+            "sharded gradients by all-reduce",
+            _units(lambda s, k, put_off: _right(s, k, put_off) + (0 if s == "ddp" else 1 if put_off else k)),
+            _(
+                "You reduce the gradients of ZeRO with an all-reduce. A rank needs its own part only: a reduce-scatter, one unit."
+            ),
+        ),
+        Misconception(
+            "one n-th",
+            lambda scheme, parameters, n_ranks, micro_batches, put_off: (
+                sent_GB(scheme, parameters, n_ranks, micro_batches, put_off) / max(n_ranks - 1, 1)
+            ),
+            _(
+                "You send one n-th of the parameters in each unit. That is one step of a ring; a unit has n − 1 of them."
+            ),
+        ),
     ),
 )

@@ -41,6 +41,10 @@ def best_bucket_B(
 def _judge_bucket(answer: float, **inputs: object) -> str:
     sizes = list(inputs["sizes_B"])
     if answer not in sizes:
+        if 1e6 * answer in sizes:
+            return _("{given} is one of the sizes in MB; give it in bytes, as it stands in the list.").format(
+                given=f"{answer:.6g}"
+            )
         return _("{given} is not one of the sizes that were offered.").format(given=f"{answer:.6g}")
     late = _all_exposed(**inputs)
     mine = late[sizes.index(answer)]

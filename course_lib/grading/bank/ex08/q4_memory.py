@@ -61,7 +61,7 @@ q4 = Question(
         Misconception(
             "weights first",
             _state(lambda stage, n: (16, 14 + 2 / n, 12 + 4 / n, 16 / n)[stage]),
-            _("You share out weights first and the optimizer last. The optimizer goes first: it is the largest part."),
+            _("You do not share out the optimizer first. It is the largest part, so stage 1 begins with it."),
         ),
         Misconception(
             "no master copy",
@@ -72,6 +72,33 @@ q4 = Question(
             "optimizer forgotten",
             _state(lambda stage, n: (4, 4, 2 + 2 / n, 4 / n)[stage]),
             _("You count weights and gradients only. The optimizer keeps 12 of the 16 bytes."),
+        ),
+        Misconception(
+            "gradients in 32 bits",
+            _state(lambda stage, n: (18, 6 + 12 / n, 2 + 16 / n, 18 / n)[stage]),
+            _("You keep gradients in 32 bits. Some libraries do; here weight and gradient have 16."),
+        ),
+        Misconception(
+            "everything in 16 bits",
+            _state(lambda stage, n: (10, 4 + 6 / n, 2 + 8 / n, 10 / n)[stage]),
+            _("Your optimizer has 16 bits a number. Its copy of the weight and both moments have 32 each."),
+        ),
+        Misconception(
+            "each stage alone",
+            _state(lambda stage, n: (16, 4 + 12 / n, 14 + 2 / n, 14 + 2 / n)[stage]),
+            _(
+                "You share out only what a stage adds. Stages build on one another: stage 2 shares out the optimizer, too."
+            ),
+        ),
+        Misconception(
+            "shared out and gone",
+            _state(lambda stage, n: (16, 4, 2, 0)[stage]),
+            _("You let what is shared out vanish. Each GPU keeps one n-th of it."),
+        ),
+        Misconception(
+            "all GPUs together",
+            lambda stage, parameters, n_ranks: n_ranks * state_GB(stage, parameters, n_ranks),
+            _("You add up all GPUs. The question is what one of them keeps."),
         ),
     ),
 )

@@ -72,5 +72,25 @@ q5 = Question(
             },
             _("You take the new network for infinitely fast. A part still sticks out: it is among your numbers."),
         ),
+        Misconception(
+            "seconds for hours",
+            lambda **numbers: {name: 3600 * new_network(**numbers)[name] for name in ("old hours", "new hours")},
+            _("Those are seconds. An hour has 3,600 of them."),
+        ),
+        Misconception(
+            "minutes for hours",
+            lambda **numbers: {name: 60 * new_network(**numbers)[name] for name in ("old hours", "new hours")},
+            _("Those are minutes. An hour has 60 of them."),
+        ),
+        Misconception(
+            "hours saved",
+            lambda **numbers: {"new hours": new_network(**numbers)["old hours"] - new_network(**numbers)["new hours"]},
+            _("Those are the hours that are saved. How long the job takes now was asked for."),
+        ),
+        Misconception(
+            "upside down",
+            lambda **numbers: {"times as fast": 1 / new_network(**numbers)["times as fast"]},
+            _("You divide the new time by the old one. How many times as fast is the other way round."),
+        ),
     ),
 )

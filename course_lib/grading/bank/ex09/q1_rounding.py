@@ -69,5 +69,27 @@ q1 = Question(
                 "You round to steps of the same size everywhere, as a fixed point does. The step follows the exponent of x."
             ),
         ),
+        Misconception(
+            "one bit too many",
+            lambda x, mantissa_bits: round_bits(x, mantissa_bits + 1),
+            _(
+                "Your steps are half as wide as they should be. With m from one half to one, the leading bit stands for 2ᵉ⁻¹."
+            ),
+        ),
+        Misconception(
+            "always down",
+            lambda x, mantissa_bits: _cut(x, mantissa_bits, np.floor),
+            _("You round down, to the next value below. Rounding goes to the nearest."),
+        ),
+        Misconception(
+            "sign lost",
+            lambda x, mantissa_bits: abs(round_bits(x, mantissa_bits)),
+            _("You lose the sign of x."),
+        ),
+        Misconception(
+            "decimal places",
+            lambda x, mantissa_bits: round(x, mantissa_bits),
+            _("You round to decimal places. Bits halve: the steps are powers of two."),
+        ),
     ),
 )

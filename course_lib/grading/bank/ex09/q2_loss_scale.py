@@ -52,6 +52,25 @@ def _clipped(gradient: np.ndarray, scale: float) -> dict[str, Any]:
     return _answer(np.clip(_half(np.clip(np.asarray(gradient) * scale, -65504, 65504)), -65504, 65504) / scale, False)
 
 
+def _scaled_in_half(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    """Rounded first, and then multiplied in FP16, where a large scale is infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = np.asarray(gradient, np.float16) * np.float16(scale)
+    skip = not np.isfinite(narrow).all()
+    return _answer(np.where(np.isfinite(narrow), narrow, 0.0).astype(np.float64) / scale, skip)
+
+
+def _finite_part(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    narrow = _half(np.asarray(gradient) * scale)
+    kept = np.where(np.isfinite(narrow), narrow, 0.0) / scale
+    return {"gradient": kept, "skip": not np.isfinite(narrow).all()}
+
+
+def _underflow_skipped(gradient: np.ndarray, scale: float) -> dict[str, Any]:
+    right = through_fp16(gradient, scale)
+    return right | {"skip": bool(right["skip"] or (_half(np.asarray(gradient) * scale) == 0).any())}
+
+
 def _scale_cases(rng: np.random.Generator) -> list[Case]:
     def drawn(low: float, high: float) -> np.ndarray:
         size = int(rng.integers(3, 9))
@@ -105,6 +124,40 @@ q2 = Question(
             _(
                 "You clip what overflows to the largest value. That is a wrong gradient; the step has to be skipped instead."
             ),
+        ),
+        Misconception(
+            "rounded, then scaled in FP16",
+            _scaled_in_half,
+            _("You round first and multiply in FP16. Multiply the gradient by the scale, and round that."),
+        ),
+        Misconception(
+            "the finite part kept",
+            _finite_part,
+            _("You keep what did not overflow. A skipped step gets zeros only."),
+        ),
+        Misconception(
+            "underflow skipped",
+            _underflow_skipped,
+            _(
+                "You skip steps in which a value became zero. Only overflow skips; zeros are what a larger scale is for."
+            ),
+        ),
+        Misconception(
+            "skip the wrong way round",
+            lambda gradient, scale: through_fp16(gradient, scale) | {"skip": not through_fp16(gradient, scale)["skip"]},
+            _('Your "skip" is the wrong way round: True if anything overflowed.'),
+        ),
+        Misconception(
+            "multiplied again",
+            lambda gradient, scale: _answer(
+                through_fp16(gradient, scale)["gradient"] * scale * scale, through_fp16(gradient, scale)["skip"]
+            ),
+            _("You multiply by the scale a second time. After the pass, divide by it."),
+        ),
+        Misconception(
+            "not rounded",
+            lambda gradient, scale: _answer(np.asarray(gradient, float), through_fp16(gradient, scale)["skip"]),
+            _("You return the exact gradient. What comes out of the pass is the scaled gradient in FP16."),
         ),
     ),
 )

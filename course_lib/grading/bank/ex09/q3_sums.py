@@ -106,5 +106,35 @@ q3 = Question(
                 "Your bytes are half of it. An all-reduce is a reduce-scatter and an all-gather: 2(n − 1)/n of the message."
             ),
         ),
+        Misconception(
+            "FP32 sums rounded on the way",
+            _with(fp32=lambda rows: ring_sums(rows)["bf16"]),
+            _("Your FP32 sum is rounded after each addition. Keep partial sums in FP32, and round the last one only."),
+        ),
+        Misconception(
+            "the message for what is sent",
+            _with(bf16_B=lambda rows: 2.0 * rows.shape[1], fp32_B=lambda rows: 4.0 * rows.shape[1]),
+            _(
+                "Those are the bytes of a row. In a ring all-reduce a rank sends 2(n − 1)/n of them, and alone it sends nothing."
+            ),
+        ),
+        Misconception(
+            "bytes exchanged",
+            _with(bf16_B=lambda rows: ring_sums(rows)["fp32_B"], fp32_B=lambda rows: ring_sums(rows)["bf16_B"]),
+            _("You have exchanged the bytes: BF16 takes two a value, FP32 four."),
+        ),
+        Misconception(
+            "values for bytes",
+            _with(bf16_B=lambda rows: ring_sums(rows)["bf16_B"] / 2, fp32_B=lambda rows: ring_sums(rows)["fp32_B"] / 4),
+            _("You count values. In BF16 each has two bytes, in FP32 four."),
+        ),
+        Misconception(
+            "all ranks together",
+            _with(
+                bf16_B=lambda rows: ring_sums(rows)["bf16_B"] * len(rows),
+                fp32_B=lambda rows: ring_sums(rows)["fp32_B"] * len(rows),
+            ),
+            _("You add up the bytes of all ranks. The question is what one of them sends."),
+        ),
     ),
 )

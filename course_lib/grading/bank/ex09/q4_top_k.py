@@ -44,6 +44,19 @@ def _never_cleared(gradient: np.ndarray, memory: np.ndarray, k: int) -> dict[str
     return top_k(gradient, memory, k) | {"memory": gradient + memory}
 
 
+def _by_size(gradient: np.ndarray, memory: np.ndarray, k: int) -> dict[str, Any]:
+    right = top_k(gradient, memory, k)
+    order = np.argsort(-np.abs(right["values"]), kind="stable")
+    return right | {"positions": right["positions"][order], "values": right["values"][order]}
+
+
+def _gradient_sent(gradient: np.ndarray, memory: np.ndarray, k: int) -> dict[str, Any]:
+    right = top_k(gradient, memory, k)
+    at, kept = right["positions"], right["memory"].copy()
+    kept[at] = np.asarray(memory)[at]
+    return {"positions": at, "values": np.asarray(gradient)[at], "memory": kept}
+
+
 def _top_cases(rng: np.random.Generator) -> list[Case]:
     rows = [
         (np.array([4.0, 1.0, -3.0, 0.5, 0.0, 1.5]), np.zeros(6), 2),
@@ -102,6 +115,35 @@ q4 = Question(
             _(
                 "You add the memory, but choose the positions by the gradient alone. Then small ones never get their turn."
             ),
+        ),
+        Misconception(
+            "positions by size",
+            _by_size,
+            _("Your positions stand in the order of size. They should rise, with the values in the same order."),
+            recognise=lambda given, gradient, memory, k: (
+                sorted(given["positions"]) == top_k(gradient, memory, k)["positions"].tolist()
+                and list(given["positions"]) != sorted(given["positions"])
+            ),
+        ),
+        Misconception(
+            "sign lost",
+            lambda gradient, memory, k: (right := top_k(gradient, memory, k)) | {"values": np.abs(right["values"])},
+            _("You send magnitudes. They choose the positions; what is sent keeps its sign."),
+        ),
+        Misconception(
+            "the smallest sent",
+            lambda gradient, memory, k: _sent(np.asarray(gradient) + memory, k, lambda v: -np.abs(v)),
+            _("You send the smallest. `np.argsort` rises: the largest magnitudes stand at its end."),
+        ),
+        Misconception(
+            "the gradient alone sent",
+            _gradient_sent,
+            _("You choose with the memory and send the gradient alone. What was owed has to go with it."),
+        ),
+        Misconception(
+            "memory subtracted",
+            lambda gradient, memory, k: top_k(gradient, -np.asarray(memory), k),
+            _("You subtract the memory. It holds what is still owed: add it."),
         ),
     ),
 )

@@ -44,7 +44,8 @@ q5 = Question(
             "a hundred times less",
             lambda size, k, n_ranks: size / k,
             _(
-                "You say that 1 % kept is 100 times less. Each value needs its position, and packets cannot be added on the way."
+                "You come to size / k, 100 times less for 1 % kept. Each value needs its position, and a rank passes on "
+                "n − 1 whole packets."
             ),
         ),
         Misconception(
@@ -68,8 +69,24 @@ q5 = Question(
             "dense counted once",
             lambda size, k, n_ranks: size / k / 2 / n_ranks,
             _(
-                "Your dense all-reduce sends (n − 1)/n of the gradient. It is twice that: it scatters sums and gathers them."
+                "You have half of it. Dense, a rank sends 2(n − 1)/n of the gradient, in four bytes a value; a packet "
+                "has eight bytes a value."
             ),
+        ),
+        Misconception(
+            "one packet",
+            lambda size, k, n_ranks: times_less(size, k, n_ranks) * (n_ranks - 1),
+            _("You count one packet. In an all-gather a rank passes on n − 1 of them."),
+        ),
+        Misconception(
+            "its own packet, too",
+            lambda size, k, n_ranks: times_less(size, k, n_ranks) * (n_ranks - 1) / n_ranks,
+            _("You count n packets. In an all-gather a rank passes on n − 1: the last one need go no further."),
+        ),
+        Misconception(
+            "dense without (n − 1)/n",
+            lambda size, k, n_ranks: size / k / (n_ranks - 1),
+            _("Your dense all-reduce sends two whole gradients. A rank sends 2(n − 1)/n of one."),
         ),
     ),
 )

@@ -56,7 +56,7 @@ q6 = Question(
         Misconception(
             "feedback in both",
             lambda k: {"without": last_loss(k, True)},
-            _("Both runs had error feedback; it is on unless you say feedback=False."),
+            _('Your "without" is the loss with error feedback, which is on unless you say feedback=False.'),
         ),
         Misconception(
             "one packet",
@@ -66,7 +66,29 @@ q6 = Question(
         Misconception(
             "positions forgotten",
             lambda k: {"sent_B": 4.0 * k * (RANKS - 1)},
-            _("You count four bytes a value. Its position takes four more."),
+            _(
+                "That is 12 · k bytes: half of it. A value and its position take eight, and a rank passes on three packets."
+            ),
+        ),
+        Misconception(
+            "no feedback in both",
+            lambda k: {"with_feedback": last_loss(k, False)},
+            _('Your "with_feedback" is the loss without error feedback. Does your top_k use the memory that it gets?'),
+        ),
+        Misconception(
+            "its own packet, too",
+            lambda k: {"sent_B": 8.0 * k * RANKS},
+            _("You count four packets. In an all-gather over four ranks each rank passes on three."),
+        ),
+        Misconception(
+            "all ranks together",
+            lambda k: {"sent_B": 8.0 * k * (RANKS - 1) * RANKS},
+            _("You add up all four ranks. The question is what each of them sends."),
+        ),
+        Misconception(
+            "the whole run",
+            lambda k: {"sent_B": 8.0 * k * (RANKS - 1) * STEPS},
+            _("You count all steps of the run. One step was asked for."),
         ),
     ),
 )

@@ -87,5 +87,40 @@ q7 = Question(
                 "A bandwidth cannot be below zero. Where the packets have more bytes than the gradient it never pays: return 0."
             ),
         ),
+        Misconception(
+            "own packet not decoded",
+            _other(_right_bytes, lambda encode_ms, decode_ms, n: encode_ms + (n - 1) * decode_ms),
+            _("You decode n − 1 packets. Each rank decodes all n, its own among them."),
+        ),
+        Misconception(
+            "encoded by all in turn",
+            _other(_right_bytes, lambda encode_ms, decode_ms, n: n * (encode_ms + decode_ms)),
+            _("You encode n times. Each rank encodes its own gradient once, all at the same time."),
+        ),
+        Misconception(
+            "one packet sent",
+            _other(lambda dense_GB, packet_GB, n: 2 * (n - 1) / n * dense_GB - packet_GB, _right_ms),
+            _("You send one packet. In an all-gather a rank passes on n − 1 of them."),
+        ),
+        Misconception(
+            "as if packets could be added",
+            _other(lambda dense_GB, packet_GB, n: 2 * (n - 1) / n * (dense_GB - packet_GB), _right_ms),
+            _("You send packets as an all-reduce would. They are gathered: n − 1 whole packets."),
+        ),
+        Misconception(
+            "dense one way",
+            _other(lambda dense_GB, packet_GB, n: (n - 1) / n * dense_GB - (n - 1) * packet_GB, _right_ms),
+            _("Your dense all-reduce sends half of what it does. It is a reduce-scatter and an all-gather."),
+        ),
+        Misconception(
+            "dense as large as the gradient",
+            _other(lambda dense_GB, packet_GB, n: dense_GB - (n - 1) * packet_GB, _right_ms),
+            _("You let the dense all-reduce send the gradient once. A rank sends 2(n − 1)/n of it."),
+        ),
+        Misconception(
+            "turned round",
+            lambda *numbers, **named: 1 / right if (right := break_even_GBps(*numbers, **named)) else 0.0,
+            _("You divide time by bytes. A bandwidth is bytes over time."),
+        ),
     ),
 )

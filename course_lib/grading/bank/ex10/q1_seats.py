@@ -65,5 +65,33 @@ q1 = Question(
             lambda gpu: seat_of(gpu) | {"domain": gpu // GPUS_PER_HOST},
             _("Your domain is the host. NVLink reaches all 18 hosts of a rack; the domain is the rack."),
         ),
+        Misconception(
+            "one domain for all",
+            lambda gpu: seat_of(gpu) | {"domain": 0},
+            _("You let all racks be one domain. It ends at the rack, after 72 GPUs."),
+        ),
+        Misconception(
+            "hosts counted in the rack",
+            lambda gpu: seat_of(gpu) | {"host": seat_of(gpu)["tray"]},
+            _("You begin to count hosts anew in each rack. Hosts count on through all racks; trays begin anew."),
+        ),
+        Misconception(
+            "places counted in the rack",
+            lambda gpu: seat_of(gpu) | {"local": gpu % RACK},
+            _('Your "local" is the place in the rack. In a host of four it goes from 0 to 3.'),
+        ),
+        Misconception(
+            "dealt out to the trays",
+            lambda gpu: (
+                {"host": gpu // RACK * HOSTS + gpu % HOSTS, "local": gpu % RACK // HOSTS}
+                | {"tray": gpu % HOSTS, "domain": gpu // RACK}
+            ),
+            _("You deal GPUs out to the trays in turn. They are numbered tray by tray: 0 to 3 are in the first."),
+        ),
+        Misconception(
+            "counted from one",
+            lambda gpu: {name: place + 1 for name, place in seat_of(gpu).items()},
+            _("You count from 1. Everything counts from 0 here."),
+        ),
     ),
 )

@@ -1,7 +1,7 @@
 """Question 10.q2: residuals of a model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,19 +39,25 @@ def _report_cases(rng: np.random.Generator) -> list[Case]:
     return found
 
 
-def _turned(message_B: Sequence[float], measured_s: Sequence[float], n_gpus: int) -> dict:
-    right = report(message_B, measured_s, n_gpus)
-    return right | {"residuals": [-r for r in right["residuals"]]}
-
-
-def _relative(message_B: Sequence[float], measured_s: Sequence[float], n_gpus: int) -> dict:
-    right = report(message_B, measured_s, n_gpus)
-    return right | {"residuals": [math.exp(r) - 1 for r in right["residuals"]]}
-
-
 def _largest_signed(message_B: Sequence[float], measured_s: Sequence[float], n_gpus: int) -> dict:
     right = report(message_B, measured_s, n_gpus)
     return right | {"worst_B": float(message_B[int(np.argmax(right["residuals"]))])}
+
+
+def _changed(change: Callable[[float], float]) -> Callable[..., dict]:
+    """Return the right report with its residuals changed."""
+
+    def model(message_B: Sequence[float], measured_s: Sequence[float], n_gpus: int) -> dict:
+        right = report(message_B, measured_s, n_gpus)
+        return right | {"residuals": [change(r) for r in right["residuals"]]}
+
+    return model
+
+
+def _worst_in_seconds(message_B: Sequence[float], measured_s: Sequence[float], n_gpus: int) -> dict:
+    right = report(message_B, measured_s, n_gpus)
+    missed_s = np.abs(np.asarray(measured_s) * np.expm1(right["residuals"]))
+    return right | {"worst_B": float(message_B[int(np.argmax(missed_s))])}
 
 
 q2 = Question(
@@ -67,7 +73,7 @@ q2 = Question(
     misconceptions=(
         Misconception(
             "measured over predicted",
-            _turned,
+            _changed(lambda r: -r),
             _(
                 "Your residuals have the other sign: ln(predicted / measured) is below 0 where the prediction is too quick."
             ),
@@ -84,13 +90,58 @@ q2 = Question(
         ),
         Misconception(
             "relative errors",
-            _relative,
+            _changed(math.expm1),
             _("You give relative errors, predicted / measured − 1. The question asks for the logarithm of the ratio."),
         ),
         Misconception(
             "largest instead of worst",
             _largest_signed,
             _("Your worst size is where the residual is largest with its sign. A miss downwards is a miss, too."),
+        ),
+        Misconception(
+            "base ten",
+            _changed(lambda r: r / math.log(10)),
+            _("Your logarithm has the base 10. ln is the natural one, `np.log`."),
+        ),
+        Misconception(
+            "base two",
+            _changed(lambda r: r / math.log(2)),
+            _("Your logarithm has the base 2. ln is the natural one, `np.log`."),
+        ),
+        Misconception(
+            "sign lost",
+            _changed(abs),
+            _("You give the size of each miss. Its sign says whether the prediction is too quick or too slow."),
+        ),
+        Misconception(
+            "the ratio itself",
+            _changed(math.exp),
+            _("You give the ratio predicted / measured. The question asks for its logarithm."),
+        ),
+        Misconception(
+            "percent",
+            _changed(lambda r: 100 * (math.exp(r) - 1)),
+            _("You give the miss in percent. The question asks for the logarithm of the ratio."),
+        ),
+        Misconception(
+            "one rack for all",
+            lambda message_B, measured_s, n_gpus: report(message_B, measured_s, 72),
+            _("You predict 72 GPUs whatever their number. n_gpus says how many took part."),
+        ),
+        Misconception(
+            "worst in seconds",
+            _worst_in_seconds,
+            _(
+                "Your worst size is where most seconds are missed. A residual compares by ratio: small messages count as much."
+            ),
+        ),
+        Misconception(
+            "place for size",
+            lambda message_B, measured_s, n_gpus: (
+                (right := report(message_B, measured_s, n_gpus))
+                | {"worst_B": float(list(message_B).index(right["worst_B"]))}
+            ),
+            _('Your "worst_B" is a place in the list. The size that stands there was asked for.'),
         ),
     ),
 )

@@ -84,5 +84,25 @@ q3 = Question(
             _added,
             _("You take a residual for a percentage. It is a logarithm: the factor is e to the power of it."),
         ),
+        Misconception(
+            "high before low",
+            lambda predicted_s, residuals: range_s(predicted_s, residuals)[::-1],
+            _("You give the longer time first. The order is low, high."),
+        ),
+        Misconception(
+            "factors for times",
+            lambda predicted_s, residuals: range_s(1.0, residuals),
+            _("You give factors. Multiply predicted_s by them."),
+        ),
+        Misconception(
+            "base ten",
+            lambda predicted_s, residuals: range_s(predicted_s, [r * math.log(10) for r in residuals]),
+            _("You take 10 to the power of a residual. It is a natural logarithm: e to the power of it."),
+        ),
+        Misconception(
+            "the mean miss",
+            lambda predicted_s, residuals: range_s(predicted_s, [sum(residuals) / len(residuals)]),
+            _("You take the mean of the misses. The predictor may miss as far as its worst."),
+        ),
     ),
 )

@@ -86,5 +86,34 @@ q4 = Question(
             ),
             _("You count what stays at home. Of all domains that have work, one in `domains` is the token's own."),
         ),
+        Misconception(
+            "an expert twice",
+            _copies_with(lambda e, k, d: {"once": (d - 1) * (1 - (1 - 1 / d) ** k)}),
+            _("You draw experts as if one could come twice. A token visits n_active different ones."),
+        ),
+        Misconception(
+            "the chance of none",
+            _copies_with(lambda e, k, d: {"once": (d - 1) * math.comb(e - e // d, k) / math.comb(e, k)}),
+            _("You count domains that have none of the experts. A copy goes to those that have one or more."),
+        ),
+        Misconception(
+            "what stays for what leaves",
+            _copies_with(lambda e, k, d: {"straight": k / d}),
+            _('Your "straight" counts the copies that stay. One in `domains` stays; the others leave.'),
+        ),
+        Misconception(
+            "another GPU for another domain",
+            lambda n_experts, n_active, n_gpus, per_domain: (
+                copies(n_experts, n_active, n_gpus, per_domain) | {"straight": n_active * (1 - 1 / n_gpus)}
+            ),
+            _("You count every copy that goes to another GPU. Only those to another domain leave it."),
+        ),
+        Misconception(
+            "exchanged",
+            lambda n_experts, n_active, n_gpus, per_domain: dict(
+                zip(("once", "straight"), copies(n_experts, n_active, n_gpus, per_domain).values())
+            ),
+            _('You have exchanged "straight" and "once". Sent straight, there is a copy for each expert.'),
+        ),
     ),
 )

@@ -30,21 +30,31 @@ def layer_us(
     read_all: bool = False,
     all_over_card: bool = False,
     one_domain: bool = False,
+    copies: int = ACTIVE,
+    free_inside: bool = False,
+    both_links: bool = False,
+    hidden: bool = False,
+    read_one: bool = False,
 ) -> float:
     """Return µs of a layer of experts at a degree; the options are what people get wrong.
 
     >>> round(layer_us(64, 128, 8, 6.9, 20, 500, 45))
     501
     """
-    sent_B = tokens * ACTIVE * (OUT_B + (BACK_B if exchanges == 2 else 0))
+    sent_B = tokens * copies * (OUT_B + (BACK_B if exchanges == 2 else 0))
     inside = degree <= per_domain or one_domain
     away = (degree - (1 if inside or all_over_card else per_domain)) / degree
     rate = nvlink_GBps if inside else card_GBps
-    reading = read_us * (EXPERTS if read_all else EXPERTS / degree)
-    return reading + (launches or exchanges) * launch_us + away * sent_B / (rate * 1e3)
+    reading = read_us * (1 if read_one else EXPERTS if read_all else EXPERTS / degree)
+    sending = 0.0 if inside and free_inside else away * sent_B / (rate * 1e3)
+    if both_links and not inside:
+        sending += (per_domain - 1) / degree * sent_B / (nvlink_GBps * 1e3)
+    return (max(reading, sending) if hidden else reading + sending) + (launches or exchanges) * launch_us
 
 
-def _largest(stop_at_first: bool = False, smallest: bool = False, **options: Any) -> Callable[..., int]:
+def _largest(
+    stop_at_first: bool = False, smallest: bool = False, quickest: bool = False, **options: Any
+) -> Callable[..., int]:
     def model(
         tokens: int,
         per_domain: int,
@@ -54,10 +64,12 @@ def _largest(stop_at_first: bool = False, smallest: bool = False, **options: Any
         card_GBps: float,
         target_us: float,
     ) -> int:
-        best = 0
+        best, least = 0, math.inf
         for e in DEGREES:
             time_us = layer_us(e, tokens, per_domain, read_us, launch_us, nvlink_GBps, card_GBps, **options)
-            if time_us <= target_us:
+            if quickest:
+                best, least = (e, time_us) if time_us < min(least, target_us) else (best, least)
+            elif time_us <= target_us:
                 best = best if smallest and best else e
             elif stop_at_first:
                 break
@@ -79,6 +91,8 @@ def _degree_cases(rng: np.random.Generator) -> list[Case]:
         (64, 8, 6.9, 20.0, 500.0, 45.0, 290.0),
         (64, 8, 1.0, 20.0, 500.0, 45.0, 340.0),
         (1, 256, 1.0, 5.0, 500.0, 45.0, 1e6),
+        (128, 8, 1.0, 20.0, 900.0, 20.0, 100.0),  # one copy a token and NVLink everywhere are told apart
+        (128, 8, 30.0, 20.0, 500.0, 45.0, 530.0),  # reading one expert, and reading while sending
     ]
     for _i in range(10):
         setting = (
@@ -117,6 +131,21 @@ q5 = Question(
             _("You return the first degree that is in time. The largest was asked for."),
         ),
         Misconception(
+            "the quickest in time",
+            _largest(quickest=True),
+            _("You return the degree with the shortest layer. The largest one in time was asked for."),
+        ),
+        Misconception(
+            "one expert for a token",
+            _largest(copies=1),
+            _("You send one copy of each token. It goes to 8 experts, out and back."),
+        ),
+        Misconception(
+            "nothing sent inside",
+            _largest(free_inside=True),
+            _("Inside a domain you send for nothing. There (degree − 1)/degree of the bytes go over NVLink."),
+        ),
+        Misconception(
             "one launch",
             _largest(launches=1),
             _("You pay one launch. Dispatch and combine are launched each."),
@@ -142,6 +171,21 @@ q5 = Question(
             "one domain for all",
             _largest(one_domain=True),
             _("You price NVLink at every degree. Beyond per_domain GPUs the card carries what leaves."),
+        ),
+        Misconception(
+            "both links one after the other",
+            _largest(both_links=True),
+            _("You add NVLink's time to the card's. What stays inside hides behind what leaves."),
+        ),
+        Misconception(
+            "one expert read",
+            _largest(read_one=True),
+            _("Your GPUs read one expert at every degree. Each reads the 256 / degree that it holds."),
+        ),
+        Misconception(
+            "reading hidden",
+            _largest(hidden=True),
+            _("You let reading and sending go on at once. The three parts come one after the other."),
         ),
     ),
 )

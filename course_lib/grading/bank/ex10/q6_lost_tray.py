@@ -99,5 +99,46 @@ q6 = Question(
                 "left can form new units."
             ),
         ),
+        Misconception(
+            "nothing lost",
+            _each(lambda job, host: job["gpus"] // job["unit"] * job["unit"]),
+            _("You let every job keep its units. Four GPUs are gone, and a job that had some of them has fewer."),
+        ),
+        Misconception(
+            "units counted",
+            _each(lambda job, host: (job["gpus"] - _hit(job, host)) // job["unit"]),
+            _("You count units. The question is how many GPUs they are."),
+        ),
+        Misconception(
+            "rounded up",
+            _each(lambda job, host: -(-(job["gpus"] - _hit(job, host)) // job["unit"]) * job["unit"]),
+            _("You round units up. A unit without all of its GPUs cannot run."),
+        ),
+        Misconception(
+            "hosts counted from one",
+            _each(lambda job, host: (job["gpus"] - _hit(job, host - 1)) // job["unit"] * job["unit"]),
+            _("You count hosts from 1. Host 0 has the GPUs 0 to 3."),
+        ),
+        Misconception(
+            "hosts dealt out",
+            _each(
+                lambda job, host: (
+                    sum(gpu % HOSTS != host for gpu in range(job["first"], job["first"] + job["gpus"]))
+                    // job["unit"]
+                    * job["unit"]
+                )
+            ),
+            _("You take every eighteenth GPU for the lost host. A host has four neighbours."),
+        ),
+        Misconception(
+            "one GPU lost",
+            _each(lambda job, host: (job["gpus"] - (_hit(job, host) > 0)) // job["unit"] * job["unit"]),
+            _("You take one GPU from a job that was hit. The lost host has four."),
+        ),
+        Misconception(
+            "one unit",
+            _each(lambda job, host: job["unit"] if job["gpus"] - _hit(job, host) >= job["unit"] else 0),
+            _("You leave each job one unit. It restarts in as many whole units as its GPUs give."),
+        ),
     ),
 )
