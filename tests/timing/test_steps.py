@@ -53,10 +53,8 @@ def _cell(lesson: str, cell_id: str) -> str:
 
 def test_what_lessons_say_of_a_step_is_the_tables_and_the_sweeps():
     said = _cell("04", "04-t31")
-    step, copy, low, high = map(
-        float,
-        re.search(r"takes ([\d.]+) µs for a step\. The ([\d.]+) µs .*? ask for ([\d.]+) to ([\d.]+) µs", said).groups(),
-    )
+    numbers = r"takes ([\d.]+) µs for a step, .*? ask for ([\d.]+) to ([\d.]+) µs; the ([\d.]+) µs of lesson 02"
+    step, low, high, copy = map(float, re.search(numbers, said).groups())
     assert (step, copy) == (1e6 * hardware.value("nvlink4", "step_s"), 1e6 * hardware.value("nvlink4", "latency_s"))
     switched = [f for f in constants.families("up") if re.fullmatch(r"nvlink[345]-\w+", f)]
     asked = 1e6 * np.array([fitted_step(f).short_s for f in switched])
