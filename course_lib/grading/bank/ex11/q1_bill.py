@@ -10,11 +10,13 @@ from course_lib.grading.question import Case, Misconception, Question
 PORTS = 64
 
 
-def _network(n_gpus: int, down: int, up: int, *, levels: int = 3, spine_up: bool = True) -> dict[str, int]:
+def _network(
+    n_gpus: int, down: int, up: int, *, levels: int = 3, spine_up: bool = True, always: bool = False
+) -> dict[str, int]:
     if n_gpus <= PORTS:
         return {"leaves": 1, "spines": 0, "cores": 0, "cables": n_gpus}
     leaves = -(-n_gpus // down)
-    if leaves <= PORTS or levels == 2:
+    if (leaves <= PORTS and not always) or levels == 2:
         spines = -(-leaves * up // PORTS)
         return {"leaves": leaves, "spines": spines, "cores": 0, "cables": n_gpus + leaves * up}
     half = PORTS // 2
@@ -37,6 +39,27 @@ def network(n_gpus: int, ratio: int) -> dict[str, int]:
     return _network(n_gpus, *_ports(ratio))
 
 
+def _cables_below(n_gpus: int, ratio: int) -> int:
+    """Cables to cards and between leaves and spines."""
+    right = network(n_gpus, ratio)
+    return right["cables"] - (right["spines"] * PORTS // 2 if right["cores"] else 0)
+
+
+def _last_leaf_thrifty(n_gpus: int, ratio: int) -> dict[str, int]:
+    """Uplinks of the last leaf for the cards that it has; so fewer spines and cores."""
+    if n_gpus <= PORTS:
+        return network(n_gpus, ratio)
+    down, up = _ports(ratio)
+    full, rest = divmod(n_gpus, down)
+    uplinks, leaves = full * up + -(-rest // ratio), full + bool(rest)
+    if leaves <= PORTS:
+        return {"leaves": leaves, "spines": -(-uplinks // PORTS), "cores": 0, "cables": n_gpus + uplinks}
+    half = PORTS // 2
+    spines = -(-uplinks // half)
+    cores = -(-spines * half // PORTS)
+    return {"leaves": leaves, "spines": spines, "cores": cores, "cables": n_gpus + uplinks + spines * half}
+
+
 def _network_cases(rng: np.random.Generator) -> list[Case]:
     rows = [
         (64, 1),
@@ -50,8 +73,10 @@ def _network_cases(rng: np.random.Generator) -> list[Case]:
         (16384, 1),
         (1024, 3),
         (16384, 7),
+        (1024, 4),  # 51 cards and 13 uplinks: the ratio does not divide
+        (5000, 5),
     ]
-    rows += [(int(rng.integers(9, 2000)) * 8, int(rng.choice([1, 2, 3, 7]))) for _i in range(8)]
+    rows += [(int(rng.integers(9, 2000)) * 8, int(rng.choice([1, 2, 3, 4, 7]))) for _i in range(8)]
     return [Case({"n_gpus": n, "ratio": r}) for n, r in rows]
 
 
@@ -94,6 +119,33 @@ q1 = Question(
             "cables of the cards only",
             lambda n_gpus, ratio: network(n_gpus, ratio) | {"cables": n_gpus},
             _("You count one cable for each card. Every uplink between two switches is a cable, too."),
+        ),
+        Misconception(
+            "cables of two levels",
+            lambda n_gpus, ratio: _network(n_gpus, *_ports(ratio)) | {"cables": _cables_below(n_gpus, ratio)},
+            _("You leave out the cables between spines and cores. With three levels a spine has 32 of them."),
+        ),
+        Misconception(
+            "cables without the cards'",
+            lambda n_gpus, ratio: network(n_gpus, ratio) | {"cables": network(n_gpus, ratio)["cables"] - n_gpus},
+            _("You count cables between switches only. Each card has one, too."),
+        ),
+        Misconception(
+            "uplinks rounded down",
+            lambda n_gpus, ratio: _network(n_gpus, _ports(ratio)[0], _ports(ratio)[0] // ratio),
+            _("You round the uplinks of a leaf down. ⌈cards/ratio⌉: with fewer the ratio would be worse than it says."),
+        ),
+        Misconception(
+            "a last leaf with what it needs",
+            _last_leaf_thrifty,
+            _(
+                "You give the last leaf the uplinks that its few cards need. Every leaf has all of them, also the last one."
+            ),
+        ),
+        Misconception(
+            "cores above two levels",
+            lambda n_gpus, ratio: _network(n_gpus, *_ports(ratio), always=True),
+            _("You put cores above any network. Up to 64 leaves, spines join all of them."),
         ),
     ),
 )

@@ -18,16 +18,16 @@ def _hops(
     closed: bool = True,
     blocks: bool = True,
     rails: bool = True,
+    in_gpus: bool = False,
 ) -> dict[str, int]:
     found = {"nvlink": 0, "leaf": 0, "spine": 0}
     following = [*order[1:], order[0]] if closed else order[1:]
     for a, b in zip(order, following):  # an open ring is one shorter
         host_a, host_b = a // per_host, b // per_host
+        leaf_a, leaf_b = (x // hosts_per_leaf for x in ((a, b) if in_gpus else (host_a, host_b)))
         if host_a == host_b:
             found["nvlink"] += 1
-        elif (a % per_host == b % per_host or not rails) and (
-            host_a // hosts_per_leaf == host_b // hosts_per_leaf or not blocks
-        ):
+        elif (a % per_host == b % per_host or not rails) and (leaf_a == leaf_b or not blocks):
             found["leaf"] += 1
         else:
             found["spine"] += 1
@@ -95,6 +95,16 @@ q2 = Question(
             "NVLink taken for the leaf",
             lambda order, per_host, hosts_per_leaf: _through_leaf(order, per_host, hosts_per_leaf),
             _("You send through the network what stays in a host. Two GPUs of one host use NVLink."),
+        ),
+        Misconception(
+            "places for GPUs",
+            lambda order, per_host, hosts_per_leaf: _hops(list(range(len(order))), per_host, hosts_per_leaf),
+            _("You look at the places in the list. The numbers in it are the GPUs."),
+        ),
+        Misconception(
+            "GPUs for hosts",
+            lambda order, per_host, hosts_per_leaf: _hops(order, per_host, hosts_per_leaf, in_gpus=True),
+            _("You let a leaf end after hosts_per_leaf GPUs. It serves so many hosts, each with all of its GPUs."),
         ),
     ),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from course_lib.base.language import _
-from course_lib.fabric.collisions import fullest_mean
+from course_lib.fabric.collisions import fullest_chances, fullest_mean
 from course_lib.grading.answers import Number
 from course_lib.grading.bank.ex11.withheld import WITHHELD
 from course_lib.grading.question import Case, Misconception, Question
@@ -18,6 +18,14 @@ def _fullest_cases(rng: np.random.Generator) -> list[Case]:
     rows = [(1, 8), (2, 2), (3, 1), (4, 4), (8, 8), (4, 16), (32, 32), (64, 16)]
     rows += [(int(rng.integers(2, 65)), int(rng.choice([2, 4, 8, 16, 32]))) for _i in range(5)]
     return [Case({"flows": k, "paths": m}) for k, m in rows]
+
+
+def _most_frequent(flows: int, paths: int) -> float:
+    return float(np.argmax(fullest_chances(flows, paths)))
+
+
+def _middle(flows: int, paths: int) -> float:
+    return float(np.searchsorted(np.cumsum(fullest_chances(flows, paths)), 0.5))
 
 
 q3 = Question(
@@ -50,6 +58,14 @@ q3 = Question(
             "all on one",
             lambda flows, paths: float(flows),
             _("You put all flows on one path. That can happen, but the question asks for the mean over hashes."),
+        ),
+        Misconception(
+            "the most frequent",
+            _most_frequent,
+            _(
+                "You give what the fullest path carries most often, or half of the time. The mean over hashes is asked for."
+            ),
+            recognise=lambda answer, flows, paths: answer in (_most_frequent(flows, paths), _middle(flows, paths)),
         ),
     ),
 )

@@ -86,6 +86,36 @@ q4 = Question(
             _("You give the chance that a whole window arrives. What arrived before the lost packet counts."),
         ),
         Misconception(
+            "the lost packet not counted",
+            _wrong_goodput(lambda p, w: 1 / (1 + p * w)),
+            _("You count what left behind a lost packet, and not the packet itself. It was sent for nothing, too."),
+        ),
+        Misconception(
+            "half a window",
+            _wrong_goodput(lambda p, w: (1 - p) / (1 + p * w / 2)),
+            _(
+                "You let half of a round trip be lost. The sender learns of it after the whole, and all that left since is dropped."
+            ),
+        ),
+        Misconception(
+            "repeats that arrive",
+            lambda loss, line_GBps, round_trip_us, packet_B: (
+                goodput(loss, line_GBps, round_trip_us, packet_B) | {"selective_repeat": line_GBps / (1 + loss)}
+            ),
+            _("You let every repeat arrive. It is lost as often as the first try."),
+        ),
+        Misconception(
+            "the two changed",
+            lambda loss, line_GBps, round_trip_us, packet_B: dict(
+                zip(
+                    ("selective_repeat", "go_back_n"),
+                    goodput(loss, line_GBps, round_trip_us, packet_B).values(),
+                    strict=True,
+                )
+            ),
+            _("You have changed the two. Go-back-N is the one that repeats a whole window."),
+        ),
+        Misconception(
             "a straight line",
             _wrong_goodput(lambda p, w: max(0.0, 1 - p * (1 + w))),
             _(

@@ -66,6 +66,17 @@ def _ends_in_order(one_box: str, boxes: str, message_B: float, n_ranks: int) -> 
     return readings(one_box, boxes, message_B, n_ranks) | {"slowdown": [a / c, b / d]}
 
 
+def _cut_off(one_box: str, boxes: str, message_B: float, n_ranks: int) -> dict[str, list]:
+    (a, b), (c, d) = ((float(text), float(text) + 10.0 ** -len(text.partition(".")[2])) for text in (one_box, boxes))
+    moved_B = 2 * (n_ranks - 1) / n_ranks * message_B
+    return {"time_us": [moved_B / d / 1e3, moved_B / c / 1e3], "slowdown": [a / d, b / c]}
+
+
+def _one_exact(one_box: str, boxes: str, message_B: float, n_ranks: int) -> dict[str, list]:
+    c, d = _bounds(boxes)
+    return readings(one_box, boxes, message_B, n_ranks) | {"slowdown": [float(one_box) / d, float(one_box) / c]}
+
+
 _RANGE = Listing((Number("µs", tolerance=0.005), Number("µs", tolerance=0.005)))
 _FACTORS = Listing((Number(tolerance=0.005), Number(tolerance=0.005)))
 
@@ -89,6 +100,16 @@ q6 = Question(
             "a whole unit to either side",
             lambda one_box, boxes, message_B, n_ranks: _readings(one_box, boxes, message_B, n_ranks, unit=1.0),
             _("You allow a whole unit of the last digit to either side. Rounding moves a number by half of one."),
+        ),
+        Misconception(
+            "cut off, not rounded",
+            _cut_off,
+            _("You let digits be cut off. A print is rounded: half a unit below is as possible as half a unit above."),
+        ),
+        Misconception(
+            "one print exact",
+            _one_exact,
+            _("You take the print of one box for exact. It is rounded like the other."),
         ),
         Misconception(
             "bus bandwidth taken for bytes over time",

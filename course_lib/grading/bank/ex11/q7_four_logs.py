@@ -50,5 +50,22 @@ q7 = Question(
             _mistaken("a card is missing", "staged in host memory"),
             _("You see staging, but the channels say GDRDMA. Count the cards that are listed."),
         ),
+        Misconception(
+            "a collision for loss",
+            _mistaken("flows collide", "packets are lost"),
+            _(
+                "You see loss where no counter of loss has risen. Look at the pauses, and at the uplinks: some stand empty."
+            ),
+        ),
+        Misconception(
+            "few uplinks for loss",
+            _mistaken("packets are lost", "too few uplinks"),
+            _("You call for more uplinks, and none of them is full. Cards count sequence errors and timeouts there."),
+        ),
+        Misconception(
+            "NVLink blamed",
+            lambda logs: dict.fromkeys(logs, "a slow NVLink"),
+            _("You blame NVLink, and nothing in that log speaks of it. Look at what the cards did."),
+        ),
     ),
 )

@@ -43,18 +43,20 @@ def _scaled(
     efficiency: Callable[[float, float, float], float] = lambda work_s, step_s, n: work_s / (n * step_s),
     always_faster: bool = False,
     below_zero: bool = False,
+    shows: Callable[[float, float, float], float] | None = None,
+    largest: Callable[[list[int], list[int]], int] = lambda n_gpus, kept: max(kept, default=0),
 ) -> dict[str, object]:
     """The same, with what a learner may put in place of a part."""
     share_of, step = [], []
     for n in n_gpus:
         computing_s = work_s / n
         talk_s = steps(n) * latency_us * 1e-6 + share(n) * message_GB / rate_GBps
-        shows_s = talk_s - hidden * hides(computing_s, work_s)
+        shows_s = shows(computing_s, talk_s, hidden) if shows else talk_s - hidden * hides(computing_s, work_s)
         step.append(computing_s + (shows_s if below_zero else max(0.0, shows_s)))
         share_of.append(efficiency(work_s, step[-1], n))
     kept = [n for n, e in zip(n_gpus, share_of, strict=True) if e >= least]
     quickest = n_gpus[-1] if always_faster else n_gpus[int(np.argmin(step))]
-    return {"efficiency": share_of, "largest": max(kept, default=0), "quickest": quickest}
+    return {"efficiency": share_of, "largest": largest(n_gpus, kept), "quickest": quickest}
 
 
 def _scaling_cases(rng: np.random.Generator) -> list[Case]:
@@ -116,6 +118,23 @@ q1 = Question(
             "nothing hides",
             lambda **given: _scaled(**given | {"hidden": 0.0}),
             _("You let no communication hide. The share `hidden` of the computing has traffic beside it."),
+        ),
+        Misconception(
+            "a share of the traffic hides",
+            _wrong_scaling(shows=lambda computing_s, talk_s, hidden: (1 - hidden) * talk_s),
+            _("You hide a share of the communication. `hidden` is a share of the computing: as much as that hides."),
+        ),
+        Misconception(
+            "the longer of the two",
+            _wrong_scaling(shows=lambda computing_s, talk_s, hidden: max(0.0, talk_s - computing_s)),
+            _(
+                "You take the longer of computing and communication. Only the share `hidden` of the computing hides any."
+            ),
+        ),
+        Misconception(
+            "the first that falls below",
+            _wrong_scaling(largest=lambda n_gpus, kept: next((n for n in n_gpus if n not in kept), n_gpus[-1])),
+            _("You return the first number of GPUs that falls below. Asked is the largest that keeps it."),
         ),
         Misconception(
             "less than nothing shows",

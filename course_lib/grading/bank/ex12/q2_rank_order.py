@@ -41,6 +41,7 @@ def _crossing_cases(rng: np.random.Generator) -> list[Case]:
         (["tensor", "data", "pipeline"], (16, 2, 2), 8),
         (["tensor", "data", "pipeline"], (6, 4, 2), 8),
         (["tensor", "pipeline", "data"], (16, 4, 2), 72),
+        (["tensor", "data", "pipeline"], (3, 2, 1), 8),  # six ranks, all in the first host
     ]
     for _unused in range(6):
         sizes = tuple(int(v) for v in 2 ** rng.integers(0, 5, 3))
@@ -73,6 +74,24 @@ def _starts_inside(order, sizes, per_host):
     for a in order:
         found[a] = "alone" if sizes[a] == 1 else "host" if (sizes[a] - 1) * stride < per_host else "network"
         stride *= sizes[a]
+    return found
+
+
+def _by_stride(order, sizes, per_host):
+    """Looks at the first two ranks of a group."""
+    found, stride = {}, 1
+    for a in order:
+        found[a] = "alone" if sizes[a] == 1 else "host" if stride < per_host else "network"
+        stride *= sizes[a]
+    return found
+
+
+def _dividing(order, sizes, per_host):
+    """A group's span has to divide the host."""
+    found, stride = {}, 1
+    for a in order:
+        stride *= sizes[a]
+        found[a] = "alone" if sizes[a] == 1 else "network" if per_host % stride else "host"
     return found
 
 
@@ -115,6 +134,18 @@ q2 = Question(
             "the first group stands for all",
             _starts_inside,
             _("You look at the first group only. A later one may begin in one host and end in the next."),
+        ),
+        Misconception(
+            "the next rank stands for the last",
+            _by_stride,
+            _("You compare the stride with a host. The last rank of a group is size − 1 strides away."),
+        ),
+        Misconception(
+            "spans that do not divide a host",
+            _dividing,
+            _(
+                "You send every group over the network whose span does not divide a host. A few ranks may all lie in one."
+            ),
         ),
     ),
 )

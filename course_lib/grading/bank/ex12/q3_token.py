@@ -142,5 +142,25 @@ q3 = Question(
             _wrong_token(read=lambda params_GB, tensor: params_GB),
             _("You let each GPU read all weights. Each holds and reads its slice."),
         ),
+        Misconception(
+            "a share of the reading",
+            lambda **given: (lambda d: d | {"share": d["share"] / (1 - d["share"])})(_token(**given)),
+            _("You divide communication by reading. Its share is of both together."),
+        ),
+        Misconception(
+            "one rank talks to itself",
+            lambda **given: _token(**given) | {"all-reduces": 2 * given["layers"]},
+            _("You count all-reduces on one rank. There is nobody to add with."),
+        ),
+        Misconception(
+            "half of a ring",
+            _wrong_token(bus=lambda t: (t - 1) / t),
+            _("You send (t − 1)/t of the message. An all-reduce sends it twice: 2(t − 1)/t."),
+        ),
+        Misconception(
+            "a latency for each step of a ring",
+            lambda **given: _token(**given | {"latency_us": given["latency_us"] * max(1, 2 * (given["tensor"] - 1))}),
+            _("You pay the latency in every step of a ring. It is that of a whole all-reduce here."),
+        ),
     ),
 )

@@ -83,6 +83,16 @@ q5 = Question(
             ),
         ),
         Misconception(
+            "a condition for what is wrong",
+            dict.fromkeys("ABCDEFG", CONDITION),
+            _("You look for a condition under which it holds. No condition makes it true."),
+        ),
+        Misconception(
+            "a condition for what was seen",
+            dict.fromkeys("HKL", CONDITION),
+            _("You miss a condition where none is needed. The sentence says what was built or measured, and no more."),
+        ),
+        Misconception(
             "no scaling at all",
             {"I": WRONG, "J": WRONG, "L": WRONG},
             _("You reject what holds within bounds. Say what has to hold: which batch, how many GPUs, which links."),

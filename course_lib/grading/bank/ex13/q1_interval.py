@@ -44,6 +44,12 @@ def _rule(rule: Callable[[float, float], float]) -> Callable[..., float]:
     return lambda save_s, gpu_hours, n_gpus: float(rule(save_s, gpu_hours * HOUR_s / n_gpus))
 
 
+def _saving_counted_in(answer: float, save_s: float, gpu_hours: float, n_gpus: int) -> bool:
+    """Whether an interval runs from the start of one checkpoint to the start of the next, by Daly's rule or exactly."""
+    whole = interval_s(save_s, gpu_hours, n_gpus) + save_s
+    return abs(answer - whole) <= 0.015 * whole
+
+
 q1 = Question(
     id="13.q1",
     title=_("The checkpoint interval"),
@@ -68,7 +74,19 @@ q1 = Question(
         Misconception(
             "hours for seconds",
             lambda save_s, gpu_hours, n_gpus: math.sqrt(2 * save_s * gpu_hours / n_gpus),
-            _("You put hours under the root beside seconds. Bring both into seconds first."),
+            _("You put hours under the root beside seconds, or return minutes. Bring all into seconds."),
+        ),
+        Misconception(
+            "minutes",
+            lambda save_s, gpu_hours, n_gpus: interval_s(save_s, gpu_hours, n_gpus) / 60,
+            _("You return minutes. Seconds are asked for."),
+        ),
+        Misconception(
+            "the GPUs outside the root",
+            lambda save_s, gpu_hours, n_gpus: math.sqrt(2 * save_s * gpu_hours * HOUR_s) / n_gpus,
+            _(
+                "You divide by the GPUs outside the root. It is the time between failures that they divide, so they go under it."
+            ),
         ),
         Misconception(
             "the time between failures",
@@ -79,6 +97,12 @@ q1 = Question(
             "half the time between failures",
             _rule(lambda d, m: m / 2),
             _("You save twice between two failures, whatever saving costs. Balance saving against doing again."),
+        ),
+        Misconception(
+            "saving counted in",
+            _rule(lambda d, m: checkpoints.best_s(d, m) + d),
+            _("You count the saving in: Daly's rule ends with − save. Asked is the training between two checkpoints."),
+            recognise=_saving_counted_in,
         ),
         Misconception(
             "Young where saving is long",

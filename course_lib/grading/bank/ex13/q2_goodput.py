@@ -1,6 +1,7 @@
 """Question 13.q2: the share of the time that is useful."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -58,6 +59,26 @@ def _judge_useful(answer: float, **inputs: float) -> str:
     return ""
 
 
+def _near_one_of(*rules: Callable[..., float]) -> Callable[..., bool]:
+    """Return a test whether an answer is what one of several forms of the same wrong model gives."""
+
+    def recognise(answer: float, **inputs: float) -> bool:
+        return any(abs(answer - wrong) <= 0.003 * max(abs(wrong), 1e-4) for wrong in (rule(**inputs) for rule in rules))
+
+    return recognise
+
+
+def _added(again: float, of_cycle: bool, cut: bool, restart: bool = True) -> Callable[..., float]:
+    """Return a learner's sum of losses: `again` intervals redone at each failure, saving as a share of the cycle or of the interval."""
+
+    def wrong(between_s: float, interval_s: float, save_s: float, restart_s: float) -> float:
+        saving = save_s / (interval_s + save_s * of_cycle)
+        kept = 1 - saving - (restart_s * restart + again * interval_s) / between_s
+        return max(0.0, kept) if cut else kept
+
+    return wrong
+
+
 q2 = Question(
     id="13.q2",
     title=_("Goodput"),
@@ -72,19 +93,17 @@ q2 = Question(
     misconceptions=(
         Misconception(
             "losses added up",
-            lambda between_s, interval_s, save_s, restart_s: (
-                1 - save_s / interval_s - (restart_s + interval_s / 2) / between_s
-            ),
+            _added(0.5, of_cycle=False, cut=False),
             _(
                 "You add the losses up and take them from 1. That holds while they are small, and goes below zero when not."
             ),
+            recognise=_near_one_of(_added(0.5, False, False), _added(0.5, True, False)),
         ),
         Misconception(
             "losses added up, cut at zero",
-            lambda between_s, interval_s, save_s, restart_s: max(
-                0.0, 1 - save_s / interval_s - (restart_s + interval_s / 2) / between_s
-            ),
+            _added(0.5, of_cycle=False, cut=True),
             _("You add the losses up and cut at zero. Failures strike in restarts, too, and something is always kept."),
+            recognise=_near_one_of(_added(0.5, False, True), _added(0.5, True, True)),
         ),
         Misconception(
             "restart forgotten",
@@ -105,19 +124,55 @@ q2 = Question(
         ),
         Misconception(
             "a whole interval lost",
-            lambda between_s, interval_s, save_s, restart_s: max(
-                0.0, 1 - save_s / interval_s - (restart_s + interval_s) / between_s
-            ),
+            _added(1.0, of_cycle=False, cut=True),
             _("You lose a whole interval at each failure. It strikes in the middle, on average."),
+            recognise=_near_one_of(_added(1.0, False, True), _added(1.0, True, True)),
         ),
         Misconception(
             "a whole interval lost, not cut at zero",
-            lambda between_s, interval_s, save_s, restart_s: (
-                1 - save_s / interval_s - (restart_s + interval_s) / between_s
-            ),
+            _added(1.0, of_cycle=False, cut=False),
             _(
                 "You lose a whole interval at each failure, and may keep less than nothing. It strikes in the middle, on average."
             ),
+            recognise=_near_one_of(_added(1.0, False, False), _added(1.0, True, False)),
+        ),
+        Misconception(
+            "nothing done again",
+            _added(0.0, of_cycle=False, cut=True),
+            _("You count saving and restarts only. What was trained since the last checkpoint is done again, too."),
+            recognise=_near_one_of(*(_added(0.0, cycle, cut) for cycle in (False, True) for cut in (False, True))),
+        ),
+        Misconception(
+            "a restart in every interval",
+            lambda between_s, interval_s, save_s, restart_s: (
+                interval_s / between_s / math.expm1(min((interval_s + save_s + restart_s) / between_s, 700))
+            ),
+            _("You restart after every interval. A restart follows a failure, so it stands in a factor of its own."),
+        ),
+        Misconception(
+            "failures only while it trains",
+            lambda between_s, interval_s, save_s, restart_s: (
+                1 / (1 + save_s / interval_s + (restart_s + interval_s / 2) / between_s)
+            ),
+            _("You let no failure strike while something is done again, saved or restarted. Parts fail all the time."),
+            recognise=_near_one_of(
+                lambda between_s, interval_s, save_s, restart_s: (
+                    1 / (1 + save_s / interval_s + (restart_s + interval_s / 2) / between_s)
+                ),
+                lambda between_s, interval_s, save_s, restart_s: (
+                    interval_s / (interval_s + save_s) / (1 + (restart_s + interval_s / 2) / between_s)
+                ),
+            ),
+        ),
+        Misconception(
+            "what is lost",
+            lambda **given: 1 - useful_share(**given),
+            _("You return what is lost. The share that stays is asked for."),
+        ),
+        Misconception(
+            "percent",
+            lambda **given: 100 * useful_share(**given),
+            _("You return percent. A share is a number between 0 and 1."),
         ),
     ),
 )

@@ -129,5 +129,32 @@ q3 = Question(
             _priced(staff_share=0.0),
             _("You leave the people out: a share of everything bought, every year."),
         ),
+        Misconception(
+            "people paid once",
+            lambda **given: usd_per_million(**given | {"staff_share": given["staff_share"] / given["years"]}),
+            _("You pay the people once for all years. Their share of everything bought is due every year."),
+        ),
+        Misconception(
+            "people by the purchase without spares",
+            lambda **given: usd_per_million(
+                **given | {"staff_share": given["staff_share"] / (1 + given["spare_share"])}
+            ),
+            _("You take the people's share of the purchase alone. Spares are bought and looked after, too."),
+        ),
+        Misconception(
+            "power forgotten",
+            _priced(it_kW=0.0),
+            _("You leave electricity out, or bill one hour of it. The hosts draw power all year: 8,760 hours."),
+        ),
+        Misconception(
+            "power rests while nothing counts",
+            _priced(it_kW=lambda given: given["it_kW"] * given["useful"]),
+            _("You let power rest in the time that does not count. Lost time draws power as well."),
+        ),
+        Misconception(
+            "a year of hours for one of seconds",
+            lambda **given: usd_per_million(**given) * 3600,
+            _("You count the hours of a year against tokens a second. A year has 8,760 × 3,600 seconds."),
+        ),
     ),
 )

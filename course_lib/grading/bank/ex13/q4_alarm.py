@@ -64,6 +64,51 @@ def _alarms(
     return wrong
 
 
+def _said(**entries: Callable[..., float]) -> Callable[..., dict[str, float]]:
+    """Return a learner's right alarm with other entries: functions of the right ones and of the inputs."""
+
+    def wrong(**given: float) -> dict[str, float]:
+        right = alarm(**given)
+        return right | {name.replace("_", " "): value(right, given) for name, value in entries.items()}
+
+    return wrong
+
+
+def _at(k: int, healthy: float, sick: float, n_links: int, readings_per_day: int) -> dict[str, float]:
+    return {
+        "threshold": k,
+        "false alarms": _tail(k, healthy) * n_links * readings_per_day,
+        "detection": _tail(k, sick),
+    }
+
+
+def _ringing_at(place: Callable[[float, float], float]) -> Callable[..., dict[str, float]]:
+    """Return a learner's alarm whose threshold comes from the means of healthy and sick links alone."""
+    return lambda healthy, sick, n_links, readings_per_day, false_per_day: _at(
+        round(place(healthy, sick)), healthy, sick, n_links, readings_per_day
+    )
+
+
+def _rings_at(*places: Callable[[float, float], float]) -> Callable[..., bool]:
+    return lambda answer, healthy, sick, **_rest: any(
+        answer["threshold"] in (math.floor(x), math.ceil(x), round(x)) for x in (p(healthy, sick) for p in places)
+    )
+
+
+def _fewer(healthy: float, sick: float, n_links: int, readings_per_day: int, false_per_day: float) -> dict[str, float]:
+    """The lowest threshold from 1 up that rings falsely less often than promised."""
+    k = next(k for k in range(1, 10_000) if _tail(k, healthy) * n_links * readings_per_day < false_per_day)
+    return _at(k, healthy, sick, n_links, readings_per_day)
+
+
+def _by_reading(
+    healthy: float, sick: float, n_links: int, readings_per_day: int, false_per_day: float
+) -> dict[str, float]:
+    """The lowest threshold at which one reading of one link keeps the promise."""
+    k = next(k for k in range(10_000) if _tail(k, healthy) <= false_per_day)
+    return _at(k, healthy, sick, n_links, readings_per_day)
+
+
 def _bell(k: int, mean: float) -> float:
     """A normal distribution in place of Poisson."""
     return 0.5 * math.erfc((k - mean) / math.sqrt(2 * mean)) if mean > 0 else float(k <= 0)
@@ -115,15 +160,54 @@ q4 = Question(
             ),
         ),
         Misconception(
+            "three deviations",
+            _ringing_at(lambda healthy, sick: math.ceil(healthy + 3 * math.sqrt(healthy))),
+            _(
+                "You ring at the mean and three deviations, by habit. The promise about false alarms sets the threshold."
+            ),
+            recognise=_rings_at(lambda healthy, sick: healthy + 3 * math.sqrt(healthy)),
+        ),
+        Misconception(
             "the mean of sick links",
-            lambda healthy, sick, n_links, readings_per_day, false_per_day: (
-                lambda k: {
-                    "threshold": k,
-                    "false alarms": _tail(k, healthy) * n_links * readings_per_day,
-                    "detection": _tail(k, sick),
-                }
-            )(round(sick)),
-            _("You ring at what a sick link has on average. The promise about false alarms sets the threshold."),
+            _ringing_at(lambda healthy, sick: sick),
+            _(
+                "You ring at what a sick link has on average, or half-way to it. The promise about false alarms sets the threshold."
+            ),
+            recognise=_rings_at(lambda healthy, sick: sick, lambda healthy, sick: (healthy + sick) / 2),
+        ),
+        Misconception(
+            "fewer than promised",
+            _fewer,
+            _(
+                "You begin at k = 1, or want fewer than promised. A threshold of 0 rings at every reading, and that may be allowed."
+            ),
+        ),
+        Misconception(
+            "the promise for each reading",
+            _by_reading,
+            _("You keep the promise for one reading of one link. It is for all links and all readings of a day."),
+        ),
+        Misconception(
+            "a reading for a day",
+            _said(false_alarms=lambda right, given: _tail(right["threshold"], given["healthy"])),
+            _("Your false alarms are the chance of one reading. A day has that of every link, at every reading."),
+        ),
+        Misconception(
+            "the promise taken for the count",
+            _said(false_alarms=lambda right, given: given["false_per_day"]),
+            _(
+                "You return the promise as the false alarms. The threshold is whole, so it rings less often than allowed."
+            ),
+        ),
+        Misconception(
+            "missed for found",
+            _said(detection=lambda right, given: 1 - right["detection"]),
+            _("Your detection is the chance that a sick link is missed. It rings with the rest."),
+        ),
+        Misconception(
+            "found within a day",
+            _said(detection=lambda right, given: 1 - (1 - right["detection"]) ** given["readings_per_day"]),
+            _("Your detection is that of a whole day. Asked is one reading of a sick link."),
         ),
     ),
 )

@@ -40,6 +40,10 @@ def _way_cases(rng: np.random.Generator) -> list[Case]:
         ([0x0001, 0x8002], [0x0002, 0x8003], 0, 1, 0, 0),
         ([0x0001, 0x0002], [0x0002, 0x0001], 0, 1, 0, 0),
         ([0x7FFF], [0xFFFF, 0x8004], 0, 0, 0, 5),
+        ([0x0001, 0x8002], [0x0001, 0x8003], 0, 1, 0, 0),  # limited in what they share, full elsewhere
+        ([0x8101], [0x8201], 0, 1, 0, 0),  # partitions whose last bits agree
+        ([0x8002, 0x0001], [0x8001], 0, 1, 0, 0),  # the second key is the one
+        ([0x8001], [0x8001], 2, 2, 4, 4),  # both ways lead there
     ]
     pool = [0x0001, 0x8001, 0x0002, 0x8002, 0x0003, 0x8003]
     for _unused in range(16):
@@ -98,6 +102,29 @@ q5 = Question(
             _("You let all GPUs of a domain reach each other. NVLink partitions part a domain."),
         ),
         Misconception(
+            "no network within a domain",
+            lambda **given: (
+                way(**given)
+                if given["domain_a"] != given["domain_b"] or given["partition_a"] == given["partition_b"]
+                else "nobody"
+            ),
+            _("You look no further where NVLink partitions part a domain. Over the network the two may still meet."),
+        ),
+        Misconception(
+            "the network first",
+            lambda **given: "network" if _talk(given["keys_a"], given["keys_b"]) else way(**given),
+            _("You name the network where NVLink leads there, too. The quickest way is asked for."),
+        ),
+        Misconception(
+            "full in another partition",
+            _ways(
+                network=lambda a, b: (
+                    any(x & 0x7FFF == y & 0x7FFF for x in a for y in b) and any(x & 0x8000 for x in (*a, *b))
+                )
+            ),
+            _("You let a full membership of any partition count. It has to be in the partition that both share."),
+        ),
+        Misconception(
             "limited members talk",
             _ways(network=lambda a, b: any(x & 0x7FFF == y & 0x7FFF for x in a for y in b)),
             _("You let two limited members talk. At least one of the two has to be a full member."),
@@ -105,7 +132,17 @@ q5 = Question(
         Misconception(
             "both have to be full",
             _ways(network=lambda a, b: any(x == y and x & 0x8000 for x in a for y in b)),
-            _("You ask both to be full members. One full member is enough."),
+            _("You ask both to be full members, or always the same one. One of the two is enough, whichever."),
+        ),
+        Misconception(
+            "two full members refused",
+            _ways(network=lambda a, b: any(x & 0x7FFF == y & 0x7FFF and (x ^ y) & 0x8000 for x in a for y in b)),
+            _("You want one full member and one limited. Two full members talk as well."),
+        ),
+        Misconception(
+            "first keys only",
+            _ways(network=lambda a, b: _talk(a[:1], b[:1])),
+            _("You compare the first keys only. A port may hold several, and any two that fit are enough."),
         ),
         Misconception(
             "sixteen bits compared",

@@ -44,6 +44,9 @@ def _mix_cases(rng: np.random.Generator) -> list[Case]:
         (three, [["network", 512.0, 4], ["box", 64.0, 64]]),
         (three, [["box", 256.0, 1], ["network", 0.001, 1]]),
         (three, [["network", 64.0, 1], ["box", 2000.0, 400]]),  # how often decides
+        (three, [["network", 64.0, 1], ["box", 4.0, 400]]),  # the sum decides, and not the largest item
+        (three, [["network", 64.0, 1], *[["box", 500.0, 1]] * 6]),
+        (three, [["network", 0.02, 1], ["network", 0.01, 1]]),  # latency decides, once
     ]
     for _unused in range(6):
         while True:
@@ -84,6 +87,19 @@ def _ranked(price: Callable[[Mapping, Sequence], float]) -> Callable[..., list[s
     return lambda designs, mix: [winners(designs, mix)[0], min(designs, key=lambda name: price(designs[name], mix))]
 
 
+def _longest(answer: Sequence[str], designs: Mapping, mix: Sequence) -> bool:
+    """Whether the mix is judged by its longest line or by its longest single call."""
+    by_line = _ranked(lambda d, mix: max(_time_us(d, [call]) for call in mix))
+    by_call = _ranked(lambda d, mix: max(_time_us(d, [[place, mb, 1]]) for place, mb, _times in mix))
+    return list(answer) in (by_line(designs, mix), by_call(designs, mix))
+
+
+def _slowest(answer: Sequence[str], designs: Mapping, mix: Sequence) -> bool:
+    """Whether the slowest is named, for the mix alone or for the benchmark as well."""
+    slow = [max(designs, key=lambda name: _time_us(designs[name], calls)) for calls in ([["box", 8000.0, 1]], mix)]
+    return list(answer) in (slow, [winners(designs, mix)[0], slow[1]])
+
+
 q6 = Question(
     id="13.q6",
     title=_("One benchmark, or the mix"),
@@ -107,6 +123,16 @@ q6 = Question(
             ),
         ),
         Misconception(
+            "bits for bytes",
+            _ranked(lambda d, mix: sum(times * (d[place][0] + 8 * mb / d[place][1] * 1e3) for place, mb, times in mix)),
+            _("You turn MB into bits. Rates in GB/s are bytes already."),
+        ),
+        Misconception(
+            "latency once for all calls of a line",
+            _ranked(lambda d, mix: sum(d[place][0] + times * mb / d[place][1] * 1e3 for place, mb, times in mix)),
+            _("You count the latency once for all calls of a line. Every call waits for it."),
+        ),
+        Misconception(
             "latency forgotten",
             _ranked(lambda d, mix: sum(times * mb / d[place][1] for place, mb, times in mix)),
             _("You price bytes only. Small messages are mostly latency."),
@@ -120,6 +146,36 @@ q6 = Question(
             "everything in the box",
             _ranked(lambda d, mix: _time_us(d, [["box", mb, times] for _place, mb, times in mix])),
             _("You price calls across the network at the rate of the box."),
+        ),
+        Misconception(
+            "milliseconds beside microseconds",
+            _ranked(lambda d, mix: sum(times * (d[place][0] + mb / d[place][1]) for place, mb, times in mix)),
+            _("You add MB over GB/s, which are milliseconds, to microseconds. Then latency counts a thousandfold."),
+        ),
+        Misconception(
+            "the longest item decides",
+            _ranked(lambda d, mix: max(times * (d[place][0] + mb / d[place][1] * 1e3) for place, mb, times in mix)),
+            _("You compare the longest item of the mix. The calls follow one another, so their times add up."),
+            recognise=_longest,
+        ),
+        Misconception(
+            "calls across the network only",
+            _ranked(lambda d, mix: _time_us(d, [call for call in mix if call[0] == "network"])),
+            _("You leave the calls in the box out. They take their time, too."),
+        ),
+        Misconception(
+            "the slowest named",
+            lambda designs, mix: [
+                winners(designs, mix)[0],
+                max(designs, key=lambda name: _time_us(designs[name], mix)),
+            ],
+            _("You name the slowest. The quickest has the least time."),
+            recognise=_slowest,
+        ),
+        Misconception(
+            "the two names changed",
+            lambda designs, mix: winners(designs, mix)[::-1],
+            _("You have changed the two names: first the benchmark, then the mix."),
         ),
         Misconception(
             "mean of the rates",

@@ -86,17 +86,41 @@ def _when(rule: Callable[[Priced], bool]) -> Callable[..., bool]:
     return lambda answer, tokens_per_s, targets: rule(_priced(answer, tokens_per_s))
 
 
-def _late(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
-    bound = next(t.bound for t in read_targets(targets).targets if t.measure.name == "token_latency")
-    found = _priced(answer, tokens_per_s)
-    claims(found)  # raises where the design does not fit, and then that is what there is to say
-    return found.latency_s > bound
+def _missing(gate: str, rule: Callable[[Priced, float], bool] = lambda found, asked: True) -> Callable[..., bool]:
+    """Return a test for designs that fit, miss a gate by the models' number, and keep `rule(priced, tokens asked for)`."""
+    number = {
+        "token_latency": lambda found: found.latency_s,
+        "tokens_per_s": lambda found: found.tokens_per_s,
+        "all_reduce_time": lambda found: found.all_reduce_s,
+        "goodput": lambda found: found.goodput,
+        "cost_per_million_tokens": lambda found: found.usd_per_mtoken,
+    }[gate]
+
+    def recognise(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
+        found = _priced(answer, tokens_per_s)
+        claims(found)  # raises where the design does not fit, and then that is what there is to say
+        target = next(t for t in read_targets(targets).targets if t.measure.name == gate)
+        kept = number(found) <= target.bound if target.most else number(found) >= target.bound
+        return not kept and rule(found, tokens_per_s)
+
+    return recognise
 
 
-def _without_spares(answer: Any, tokens_per_s: float, targets: Mapping[str, Any]) -> bool:
-    bound = next(t.bound for t in read_targets(targets).targets if t.measure.name == "goodput")
-    found = _priced(answer, tokens_per_s)
-    return found.proposal.spares == 0 and found.goodput < bound
+def _over_the_network(found: Priced, _asked: float) -> bool:
+    return found.proposal.tensor * found.proposal.expert > found.item.system.gpus_per_domain
+
+
+def _for_one_gpu(found: Priced, _asked: float) -> bool:
+    """Whether the requests would fit as many times as a copy has GPUs."""
+    mine = found.proposal
+    fits = requests_that_fit(mine.part, mine.tensor, mine.expert, mine.precision)
+    return mine.requests * mine.tensor * mine.expert <= fits
+
+
+def _boxes(**changes: Any) -> Callable[..., dict[str, Any]]:
+    """Return four boxes with these keys, whatever the brief."""
+    right = BOXES | PLACED | {"units": 4, "interval_s": 71_000.0}
+    return lambda tokens_per_s, targets: right | changes
 
 
 def _crowded(right: Mapping[str, Any]) -> int:
@@ -131,10 +155,18 @@ q1 = Question(
             recognise=_when(lambda p: p.item.name not in ("rubin-rack", "gb300-rack") and p.quality_loss is None),
         ),
         Misconception(
+            "hours for seconds",
+            _changed(interval_s=lambda right: round(right["interval_s"] / 3600)),
+            _("You give the interval in hours. `interval_s` is in seconds, and so you save all the time."),
+            recognise=_missing(
+                "goodput", lambda found, _asked: 0.2 < found.proposal.interval_s * 3600 / found.best_interval_s < 5
+            ),
+        ),
+        Misconception(
             "no spares",
             _changed(spares=0),
             _("You buy no spare host. At each failure the night's job then waits a day for a repair."),
-            recognise=_without_spares,
+            recognise=_missing("goodput", lambda found, _asked: found.proposal.spares == 0),
         ),
         Misconception(
             "saving as often as a large cluster",
@@ -145,10 +177,43 @@ q1 = Question(
             recognise=_when(lambda p: p.proposal.interval_s < 0.15 * p.best_interval_s),
         ),
         Misconception(
+            "saving too seldom",
+            _changed(interval_s=30 * 86_400.0),
+            _("You save so seldom that a failure costs days. Balance what is done again against what saving takes."),
+            recognise=_missing("goodput", lambda found, _asked: found.proposal.interval_s > 3 * found.best_interval_s),
+        ),
+        Misconception(
+            "a copy over the network",
+            _boxes(expert=16, requests=3120),
+            _(
+                "You spread a copy over more GPUs than a box has. Its exchange crosses the network in every layer, and that costs more "
+                "than reading fewer experts saves."
+            ),
+            recognise=_missing("token_latency", _over_the_network),
+        ),
+        Misconception(
             "throughput bought with latency",
             _changed(requests=_crowded),
             _("You fill the memory with requests. Tokens a second rise, and each user waits longer for the next one."),
-            recognise=_late,
+            recognise=_missing("token_latency"),
+        ),
+        Misconception(
+            "requests of one GPU",
+            _changed(requests=lambda right: right["requests"] // right["expert"]),
+            _("You may have counted the requests of one GPU. `requests` are those of a copy, on all of its GPUs."),
+            recognise=_missing("tokens_per_s", _for_one_gpu),
+        ),
+        Misconception(
+            "cards that only the night needs",
+            _boxes(cards=1),
+            _("You pull cards that serving does not use. By night all working hosts add their gradients over them."),
+            recognise=_missing("all_reduce_time", lambda found, _asked: found.proposal.cards < found.item.cards),
+        ),
+        Misconception(
+            "more than is asked for",
+            _changed(units=lambda right: right["units"] + (1 if right["part"] == "gb200-rack" else 2)),
+            _("You buy more than the brief asks for. Tokens that nobody buys do not pay a bill."),
+            recognise=_missing("cost_per_million_tokens", lambda found, asked: found.tokens_per_s > 1.25 * asked),
         ),
     ),
 )

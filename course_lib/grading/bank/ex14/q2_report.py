@@ -1,101 +1,16 @@
 """Question 14.q2: an incident report with five errors."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from course_lib.base.language import _
-from course_lib.base.scale import say_number
-from course_lib.base.units import GiB
-from course_lib.cluster.telemetry import counter_alarm
 from course_lib.grading.answers import Plain
+from course_lib.grading.bank.ex14.report import CARDS, LINES, CARD_GBps, between_h, drawn, lines, sent, tail, told
 from course_lib.grading.question import Misconception, Question
-
-CARD_GBps, CARDS = 50.0, 8
-
-
-def _facts(rng: np.random.Generator) -> dict[str, float]:
-    return {
-        "hosts": int(2 ** rng.integers(4, 8)),
-        "size_GiB": int(2 ** rng.integers(0, 4)),
-        "days": int(rng.integers(30, 90)),
-        "stops": int(rng.integers(12, 60)),
-        "restart_min": int(rng.integers(8, 25)),
-        "interval_min": int(rng.integers(30, 90)),
-        "links": int(2 ** rng.integers(9, 13)),
-        "readings": int(rng.choice([24, 48, 96])),
-        "errors": round(float(rng.uniform(0.08, 0.2)), 3),
-        "threshold": int(rng.integers(3, 5)),
-        "usd": round(float(rng.uniform(2, 6)), 2),
-        "useful": round(float(rng.uniform(0.7, 0.9)), 2),
-    }
-
-
-def _tail(f: Mapping[str, float], threshold: float) -> float:
-    return float(counter_alarm(int(threshold), f["errors"], 5.0, 1, 1.0).false_per_day)
-
-
-def _sent(f: Mapping[str, float]) -> float:
-    n = f["hosts"] * 8
-    return 2 * (n - 1) / n * f["size_GiB"]
-
-
-def _between_h(f: Mapping[str, float]) -> float:
-    return f["days"] * 24 / f["stops"]
-
-
-# key: unit, what the report says it is, the right number, and the plausible wrong one.
-LINES: dict[str, tuple[str, str, Callable, Callable]] = {
-    "sent": (
-        "GiB",
-        _("In the ring all-reduce each GPU sends"),
-        _sent,
-        lambda f: f["size_GiB"] / (f["hosts"] * 8),
-    ),
-    "host rate": (
-        "GB/s",
-        _("Together its eight cards let a host send, one way,"),
-        lambda f: CARDS * CARD_GBps,
-        lambda f: 2 * CARDS * CARD_GBps,
-    ),
-    "network time": (
-        "ms",
-        _("With a ring over each of the eight cards, all cards busy, the network takes at least"),
-        lambda f: _sent(f) * GiB / (CARDS * CARD_GBps * 1e9) * 1e3,
-        lambda f: _sent(f) * GiB / (CARD_GBps * 1e9) * 1e3,
-    ),
-    "between stops": (
-        "h",
-        _("From one stop to the next the whole job ran, on average,"),
-        _between_h,
-        lambda f: _between_h(f) * f["hosts"],
-    ),
-    "at twice the size": (
-        "h",
-        _("On twice as many hosts of the same kind it would run, on average,"),
-        lambda f: _between_h(f) / 2,
-        _between_h,
-    ),
-    "redone": (
-        "%",
-        _("Of the time between stops, training that is lost and done again is, on average,"),
-        lambda f: 100 * f["interval_min"] / 2 / 60 / _between_h(f),
-        lambda f: 100 * f["interval_min"] / 60 / _between_h(f),
-    ),
-    "false alarms": (
-        "a day",
-        _("If all links are healthy, the alarm rings"),
-        lambda f: _tail(f, f["threshold"]) * f["links"] * f["readings"],
-        lambda f: _tail(f, f["threshold"]) * f["links"],
-    ),
-    "cost": (
-        "USD",
-        _("With the share that was kept, a million tokens cost"),
-        lambda f: f["usd"] / f["useful"],
-        lambda f: f["usd"] * f["useful"],
-    ),
-}
+from course_lib.grading.slips import slip
 
 TOLERANCE = 0.01
 
@@ -105,43 +20,13 @@ def _five(value: float) -> float:
 
 
 def _report(rng: np.random.Generator) -> dict[str, Any]:
-    facts = _facts(rng)
+    facts = drawn(rng)
     planted = sorted(rng.choice(len(LINES), size=5, replace=False).tolist())
     stated = {
         key: _five((wrong if i in planted else right)(facts))
         for i, (key, (_u, _w, right, wrong)) in enumerate(LINES.items())
     }
-    return {"facts": facts, "stated": stated, "report": [*_told(facts), "", *_lines(stated)]}
-
-
-def _told(f: Mapping[str, float]) -> list[str]:
-    text = _(
-        "INCIDENT REPORT (draft). The job ran on {hosts} hosts of 8 GPUs, each host with eight cards of 400 Gb/s (one way). It stopped "
-        "{stops} times in {days} days; a restart takes {restart} min, and it saves every {interval} min. A step ends with an all-reduce "
-        "of {size} GiB over all GPUs. {links} links are read {readings} times a day; a healthy one has {errors} errors a reading "
-        "(Poisson), and the alarm rings at {threshold} or more in one reading. With nothing lost a million tokens cost {usd} USD; "
-        "{useful} % of the time was kept."
-    )
-    return [
-        text.format(
-            hosts=f["hosts"],
-            stops=f["stops"],
-            days=f["days"],
-            restart=f["restart_min"],
-            interval=f["interval_min"],
-            size=f["size_GiB"],
-            links=f["links"],
-            readings=f["readings"],
-            errors=f["errors"],
-            threshold=f["threshold"],
-            usd=f["usd"],
-            useful=round(100 * f["useful"]),
-        )
-    ]
-
-
-def _lines(stated: Mapping[str, float]) -> list[str]:
-    return [f"[{key}] {LINES[key][1]} {say_number(stated[key], 5)} {LINES[key][0]}." for key in LINES]
+    return {"facts": facts, "stated": stated, "report": [*told(facts), "", *lines(stated)]}
 
 
 def review(facts: Mapping[str, float], stated: Mapping[str, float], report: list[str]) -> dict[str, float]:
@@ -157,6 +42,25 @@ def _near(given: Any, right: float) -> bool:
     return type(given) in (int, float) and abs(given - right) <= TOLERANCE * abs(right)
 
 
+# What a wrong number is compared in, where the line's own unit hides bytes.
+_SLIPS_IN = {"network time": "GB", "redone": "%"}
+
+
+def _unmended(key: str, answer: Mapping[str, Any], stated: float, right: float) -> str:
+    """Return what to say of an error that is still there: nothing about which, unless its line was touched."""
+    given = answer.get(key)
+    if given is None or _near(given, stated):
+        return _("An error is still in the report.")
+    if type(given) not in (int, float):
+        return _("[{key}]: a number is expected, without a unit.").format(key=key)
+    hint = slip([given / right], _SLIPS_IN.get(key, LINES[key][0]), TOLERANCE) if math.isfinite(given) else ""
+    return (
+        _("[{key}]: the report is wrong there, and so is {given}. {hint}")
+        .format(key=key, given=f"{given:.5g}", hint=hint)
+        .strip()
+    )
+
+
 def reviewed(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float], report: list[str]) -> dict[str, str]:
     """Return a sentence for each planted error that is not mended, and one for right lines that were changed."""
     right = review(facts, stated, report)
@@ -166,12 +70,11 @@ def reviewed(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float
             return {"all": _("There is no line {key!r}; the lines are: {keys}.").format(key=key, keys=keys)}
     errors = [key for key in right if not _near(stated[key], right[key])]
     found = {
-        key: ""
-        if _near(answer.get(key), right[key])
-        else _("An error is still in the report, or is replaced by another number that is not right.")
+        key: "" if _near(answer.get(key), right[key]) else _unmended(key, answer, stated[key], right[key])
         for key in errors
     }
-    spoilt = [key for key in right if key not in errors and not _near(answer.get(key, stated[key]), right[key])]
+    kept = {key: stated[key] if answer.get(key) is None else answer[key] for key in right}  # None: left out
+    spoilt = [key for key in right if key not in errors and not _near(kept[key], right[key])]
     if spoilt:
         found["left alone"] = _("A line that was right is changed: {keys}.").format(keys=", ".join(spoilt))
     elif all(found.values()):
@@ -181,13 +84,13 @@ def reviewed(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float
     return found
 
 
-def _believed(key: str) -> Callable[..., dict[str, float]]:
-    return lambda facts, stated, report: {key: _five(LINES[key][3](facts))}
+def _believed(key: str, wrong: Callable) -> Callable[..., dict[str, float]]:
+    return lambda facts, stated, report: {key: _five(wrong(facts))}
 
 
-def _believes(key: str) -> Callable[..., bool]:
+def _believes(key: str, wrong: Callable) -> Callable[..., bool]:
     def says(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float], report: list[str]) -> bool:
-        return _near(answer.get(key), _five(LINES[key][3](facts)))
+        return _near(answer.get(key), _five(wrong(facts)))
 
     return says
 
@@ -227,6 +130,46 @@ _NAMED = {
     ),
 }
 
+# Wrong numbers that reviewers put in the place of wrong numbers.
+_MENDED_WRONG = (
+    (
+        "sent",
+        "only half of an all-reduce",
+        lambda f: sent(f) / 2,
+        _("You count the way to the sum alone. Every GPU gets the sums back as well: twice."),
+    ),
+    (
+        "network time",
+        "GB for GiB",
+        lambda f: sent(f) / (CARDS * CARD_GBps) * 1e3,
+        _("You divide GiB by GB/s. The message is in GiB, 7.4 % more bytes than in GB."),
+    ),
+    (
+        "at twice the size",
+        "the root of the size",
+        lambda f: between_h(f) / math.sqrt(2),
+        _("You take the root of the size. Intervals between checkpoints do; failures add up."),
+    ),
+    (
+        "redone",
+        "a share for percent",
+        lambda f: f["interval_min"] / 2 / 60 / between_h(f),
+        _("You give a share. The line is in percent."),
+    ),
+    (
+        "false alarms",
+        "one link watched",
+        lambda f: tail(f, f["threshold"]) * f["readings"],
+        _("You watch one link. Every link of the fleet can ring."),
+    ),
+    (
+        "false alarms",
+        "more than the threshold",
+        lambda f: tail(f, f["threshold"] + 1) * f["links"] * f["readings"],
+        _("You ring above the threshold. It rings at the threshold, too."),
+    ),
+)
+
 q2 = Question(
     id="14.q2",
     title=_("Five errors in an incident report"),
@@ -238,8 +181,14 @@ q2 = Question(
     parameters=_report,
     reference=review,
     accept=reviewed,
-    misconceptions=tuple(
-        Misconception(name, _believed(key), sentence, recognise=_believes(key))
-        for key, (name, sentence) in _NAMED.items()
+    misconceptions=(
+        *(
+            Misconception(name, _believed(key, LINES[key][3]), sentence, recognise=_believes(key, LINES[key][3]))
+            for key, (name, sentence) in _NAMED.items()
+        ),
+        *(
+            Misconception(name, _believed(key, wrong), sentence, recognise=_believes(key, wrong))
+            for key, name, wrong, sentence in _MENDED_WRONG
+        ),
     ),
 )

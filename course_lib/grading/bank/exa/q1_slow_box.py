@@ -87,6 +87,18 @@ q1 = Question(
             _("That is the column algbw. Compare a link with busbw, the column beside it."),
         ),
         Misconception(
+            "one link for the GPU",
+            lambda log, links, link_GBps: (
+                _box(log, links, link_GBps) | {"link_GBps": link_GBps, "share": largest(log, 7) / link_GBps}
+            ),
+            _("You take one link for the GPU. All of its links carry the sum."),
+        ),
+        Misconception(
+            "a detour",
+            lambda **given: _box(**given) | {"cause": "peer copies are redirected"},
+            _("You see direct copies on a detour. The channels go via SHM, host memory: there are no direct copies."),
+        ),
+        Misconception(
             "healthy",
             lambda **given: _box(**given) | {"verdict": "healthy"},
             _("You call a box healthy that reaches a small part of one direction of its links. Look at the share."),

@@ -89,6 +89,11 @@ q2 = Question(
             ),
         ),
         Misconception(
+            "healthy",
+            lambda log: _pair_answer(log) | {"verdict": "healthy", "cause": "none"},
+            _("You call it healthy. A direct copy that is slower than one through host memory is a finding."),
+        ),
+        Misconception(
             "a link is down",
             lambda log: _pair_answer(log) | {"cause": "a link is down"},
             _(

@@ -1,5 +1,7 @@
 """Question A.q4: two collectives on a cluster."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from course_lib.base.language import _
@@ -40,6 +42,20 @@ def _same_limit(**given) -> dict:
     right = _two(**given)
     limit = right["all_reduce_limit_GBps"]
     return right | {"all_to_all_limit_GBps": limit, "all_to_all_share": largest(given["all_to_all_log"], 7) / limit}
+
+
+def _limited(factor) -> Callable[..., dict]:
+    """Return the answer of somebody whose limit of the all-to-all is a GPU's share of the card, times a factor of n and M."""
+
+    def wrong(**given) -> dict:
+        n, m = given["hosts"] * given["per_host"], given["per_host"]
+        limit = given["card_Gbps"] / 8 / m * factor(n, m)
+        return _two(**given) | {
+            "all_to_all_limit_GBps": limit,
+            "all_to_all_share": largest(given["all_to_all_log"], 7) / limit,
+        }
+
+    return wrong
 
 
 def _bits(**given) -> dict:
@@ -91,6 +107,20 @@ q4 = Question(
             lambda **given: _two(**given) | {"cause": "all-to-all is broken"},
             _(
                 "You blame the all-to-all. Compare the two shares: it is as far below its own limit as the all-reduce is."
+            ),
+        ),
+        Misconception(
+            "all of a message leaves the host",
+            _limited(lambda n, m: 1.0),
+            _(
+                "You let all of a message leave the host. A part of it stays inside, so the limit is (n − 1)/(n − M) times as high."
+            ),
+        ),
+        Misconception(
+            "upside down",
+            _limited(lambda n, m: (n - m) / (n - 1)),
+            _(
+                "You multiply by the share that leaves the host. The less of it leaves, the higher the limit: it divides."
             ),
         ),
         Misconception(
