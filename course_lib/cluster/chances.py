@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
-from course_lib.cluster.numbers import finite, single
+from course_lib.cluster.inrange import finite, single
 
 _NORMAL = NormalDist()
 MANY, MOST_COUNT = 10_000, 1e15

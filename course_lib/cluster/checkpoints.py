@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from course_lib.base.errors import together
-from course_lib.cluster.numbers import finite
+from course_lib.cluster.inrange import finite
 
 
 def write_s(checkpoint_B: ArrayLike, storage_Bps: ArrayLike):

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
-from course_lib.cluster.numbers import finite, single
+from course_lib.cluster.inrange import finite, single
 from course_lib.cluster.published import YEAR_s, known
 from course_lib.fabric.clos import clos
 

@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.cluster.chances import normal_quantile, share, student_quantile
-from course_lib.cluster.numbers import single
+from course_lib.cluster.inrange import single
 from course_lib.cluster.published import Fleet, fleet, fleets
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
 from course_lib.cluster.checkpoints import best_s
-from course_lib.cluster.numbers import finite, single
+from course_lib.cluster.inrange import finite, single
 
 MOST_LIVES = 5_000_000
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.base.units import GiB, KiB, MiB
-from course_lib.cluster.numbers import finite
+from course_lib.cluster.inrange import finite
 from course_lib.comm.meaning import canonical_op
 from course_lib.timing.system import System, load
 from course_lib.timing.tuning import predict

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from course_lib.base.errors import CourseError, one_of, whole
 from course_lib.base.language import _
 from course_lib.cluster.catalogue import item
-from course_lib.cluster.numbers import single
+from course_lib.cluster.inrange import single
 from course_lib.cluster.published import DAY_s
 from course_lib.cluster.quantities import MEASURES, nearest
 

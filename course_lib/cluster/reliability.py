@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from course_lib.base.errors import CourseError, one_of, together, whole
 from course_lib.base.language import _
 from course_lib.cluster.chances import poisson_at_least, poisson_quantile, share
-from course_lib.cluster.numbers import finite, single
+from course_lib.cluster.inrange import finite, single
 from course_lib.cluster.published import Part, fleet, parts
 
 MOST_DRAWS = 20_000_000

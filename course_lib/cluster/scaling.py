@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
-from course_lib.cluster.numbers import finite
+from course_lib.cluster.inrange import finite
 from course_lib.timing.system import System, load
 from course_lib.timing.tuning import predict
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
 from course_lib.cluster.chances import normal_below, normal_quantile, poisson_at_least, share
-from course_lib.cluster.numbers import finite, single
+from course_lib.cluster.inrange import finite, single
 
 MOST_READINGS, MOST_PARTS = 50_000_000, 10**12
 

@@ -21,7 +21,7 @@ from course_lib.figures.base import (
 )
 from course_lib.figures.theme import color, faded, theme
 from course_lib.plan.rack import seat
-from course_lib.plan.racks import Measured, Range
+from course_lib.plan.rackruns import Measured, Range
 from course_lib.timing.system import load
 
 CELL = 0.4
@@ -136,7 +136,7 @@ def all_reduces(measured: Sequence[Measured], unmeasured: Range, *, title: str =
 
     `measured` holds one rack and many, in this order. Below, predicted over measured time. Nine traces.
 
-    >>> from course_lib.plan.racks import between, measured
+    >>> from course_lib.plan.rackruns import between, measured
     >>> len(all_reduces(measured(), between(2)).data)
     9
     """

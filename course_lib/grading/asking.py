@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from course_lib.base.language import _
-from course_lib.grading import numbers, probe, wire
-from course_lib.grading.numbers import ANOTHER, Identity
+from course_lib.grading import owner, probe, wire
 from course_lib.grading.outside import Kernel
+from course_lib.grading.owner import ANOTHER, Identity
 from course_lib.grading.question import Case, Question, seeded
 from course_lib.grading.verdict import CORRECT, NOT_YET, Verdict, blank, judge
 
@@ -61,12 +61,12 @@ def ask(
     if isinstance(stated, probe.Reply):
         text = _("LEARNER is {given}; text is expected, such as the name you hand in under.")
         return Asked(blank(question, NOT_YET, text.format(given=stated.why or _("no text"))))
-    identity = numbers.identify(student, stated, known)
+    identity = owner.identify(student, stated, known)
     return replace(_asked(kernel, question, identity, known, secret), stated=identity.stated)
 
 
 def _asked(kernel: Kernel, question: Question, identity: Identity, known: Sequence[str], secret: str) -> Asked:
-    own = numbers.numbers_of(question, identity.learner)
+    own = owner.numbers_of(question, identity.learner)
     cases = question.cases(own, seeded(question.id, identity.learner, "inputs"))
     replies = kernel.ask(question, cases)
     absent = all(reply.state in (probe.ABSENT, probe.UNTOUCHED) for reply in replies)
@@ -112,7 +112,7 @@ def _wrong(
     stated = identity.stated if identity.kind == ANOTHER else ""
     try:
         with _at_most(JUDGE_S):
-            fits = numbers.whose(question, replies, identity.learner, stated, known)
+            fits = owner.whose(question, replies, identity.learner, stated, known)
     except (_TooLong, MemoryError):
         fits = []
     if not fits:

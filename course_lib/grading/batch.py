@@ -14,7 +14,7 @@ from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading import autograded, bank, late, learnerpage, library, numbers, people, repair, report
+from course_lib.grading import autograded, bank, late, learnerpage, library, owner, people, repair, report
 from course_lib.grading.gradebook import Book
 from course_lib.grading.intake import HandIn, as_name
 from course_lib.grading.jobs import Job, Settings
@@ -232,13 +232,13 @@ class Batch:
         """Compare the learner's id in the notebook with the path's."""
         if result["state"] != "marked":
             return ""
-        identity = numbers.identify(result["student"], result["learner"] or "", self.settings.known)
+        identity = owner.identify(result["student"], result["learner"] or "", self.settings.known)
         per_learner = any(q.parameters for q in bank.questions(result["exercise"]))
-        if identity.kind == numbers.ANOTHER:
+        if identity.kind == owner.ANOTHER:
             text = _("LEARNER in the notebook is {who}, another learner of this class.")
-        elif identity.kind == numbers.UNKNOWN:
+        elif identity.kind == owner.UNKNOWN:
             text = _("LEARNER in the notebook is {who}; it was marked with the numbers of that name.")
-        elif identity.kind == numbers.PUBLIC and per_learner:
+        elif identity.kind == owner.PUBLIC and per_learner:
             return _("LEARNER is blank; it was marked with the public numbers.")
         else:
             return ""

@@ -7,9 +7,9 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from course_lib.base.errors import CourseError, one_of
+from course_lib.base.errors import one_of
 from course_lib.base.hardware import value
-from course_lib.base.sources import Source, sources
+from course_lib.base.sources import source
 from course_lib.base.units import say_bytes, say_rate, say_time
 
 FILE = Path(__file__).with_name("claims.toml")
@@ -27,10 +27,10 @@ SAY = {
 
 @cache
 def ledger() -> dict:
-    """Return the claims, systems, habits and their sources as the file has them.
+    """Return the claims, systems and habits as the file has them.
 
     >>> sorted(ledger())
-    ['claims', 'practice', 'sources', 'systems']
+    ['claims', 'practice', 'systems']
     """
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
@@ -69,21 +69,6 @@ def truth(row: dict) -> str:
     '450 GB/s each way.'
     """
     return row["truth"].format(**{name: number(formula) for name, formula in row.get("numbers", {}).items()})
-
-
-def source(key: str) -> Source:
-    """Return a source of the ledger or of the hardware table.
-
-    >>> source("megatron").year
-    2019
-    """
-    own = ledger()["sources"]
-    if key in own:
-        return Source(key=key, **own[key])
-    known = sources()
-    if key not in known:
-        raise CourseError(one_of("source", key, [*own, *known]))
-    return known[key]
 
 
 def _notebook(lesson: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
-from course_lib.grading import bank, numbers, repair, results
+from course_lib.grading import bank, owner, repair, results
 from course_lib.grading.asking import Asked, ask
 from course_lib.grading.celltold import first_line, out_of_memory, told_error
 from course_lib.grading.jobs import Job, Settings
@@ -110,7 +110,7 @@ class _Marking:
             if time.monotonic() > self.ends:
                 return
             kernel = self.sandboxes.kernel(self.repaired.exercise, withheld)
-            kernel.numbers = numbers.request
+            kernel.numbers = owner.request
             step = None
             try:
                 for step in mine:
@@ -165,7 +165,7 @@ class _Marking:
             if len(dead) > MOST_DEATHS or time.monotonic() > self.ends:
                 return None
             kernel = self.sandboxes.kernel(self.repaired.exercise, withheld)
-            kernel.numbers = numbers.request
+            kernel.numbers = owner.request
             for step in self.steps[:upto]:
                 if step.question or step.place in dead:
                     continue

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from course_lib.grading import autograded, bank, learnerpage, numbers, repair
+from course_lib.grading import autograded, bank, learnerpage, owner, repair
 from course_lib.grading.asking import Asked
 from course_lib.grading.verdict import CORRECT
 
@@ -47,9 +47,9 @@ def told(repaired: repair.Repaired, run: Run) -> dict[str, Any]:
 
 def _who(repaired: repair.Repaired, run: Run) -> str | None:
     """Return what the notebook says LEARNER is; where it was something else when a question was asked, that."""
-    read = numbers.stated_in([c.source for c in repaired.notebook.cells if c.cell_type == "code"])
+    read = owner.stated_in([c.source for c in repaired.notebook.cells if c.cell_type == "code"])
     lived = [asked.stated for asked in run.asked.values() if asked.stated is not None]
-    return next((name for name in lived if numbers.plain(name) != numbers.plain(read or "")), read)
+    return next((name for name in lived if owner.plain(name) != owner.plain(read or "")), read)
 
 
 def manual_cells(repaired: repair.Repaired) -> list[dict[str, Any]]:

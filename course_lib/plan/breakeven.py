@@ -10,8 +10,8 @@ from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.plan.codecs import Codec, Dense, LowRank, checked, decode, encode
 from course_lib.plan.exchange import way_of
+from course_lib.plan.packed import Tensors, low_rank, packet_B
 from course_lib.plan.price import price, pricer
-from course_lib.plan.wire import Tensors, low_rank, packet_B
 from course_lib.timing.system import load
 
 PriceOf = Callable[[str, np.ndarray], np.ndarray]

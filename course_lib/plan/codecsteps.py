@@ -22,8 +22,8 @@ from course_lib.plan.breakeven import (
     sent_B,
 )
 from course_lib.plan.codecs import Codec, Dense, EightBit, LowRank, OneBit, TopK, checked
+from course_lib.plan.packed import Tensors
 from course_lib.plan.transformer import Shape, flops, model, params
-from course_lib.plan.wire import Tensors
 
 MODEL, SYSTEM, GPU = "gpt2-1.5b", "dgx-h100", "h100"
 TOKENS, UTILISATION = 16_384, 0.4

@@ -28,7 +28,7 @@ from course_lib.plan.codecs import (
     gradient_values,
     orthonormal,
 )
-from course_lib.plan.wire import Tensors, from_bytes, low_rank, to_bytes
+from course_lib.plan.packed import Tensors, from_bytes, low_rank, to_bytes
 
 HOW = ("all_reduce", "all_gather", "two_phase")
 

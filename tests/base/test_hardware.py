@@ -9,6 +9,7 @@ import pytest
 from course_lib.base import hardware, sources, table
 from course_lib.base.errors import CourseError
 from course_lib.base.hardware import line, named, record, value
+from course_lib.grading import claims
 from course_lib.plan.efficiency import families
 
 ITEMS = [
@@ -212,6 +213,8 @@ def test_every_value_is_finite_sourced_or_reasoned_and_in_si():
 
 def test_every_source_is_used_and_has_a_year():
     used = {v.source for v in hardware.table().values.values()}
+    ledger = claims.ledger()
+    used |= {key for part in ("claims", "systems") for row in ledger[part] for key in row["sources"]}
     for name in ("copies.csv", "series_index.csv", "matrices_index.csv"):
         used |= {row["source"] for row in sources.rows(name)}
     assert used - {""} == set(sources.sources())

@@ -13,12 +13,12 @@ from course_lib.comm.meaning import bus_factor
 from course_lib.explorers import lesson05
 from course_lib.explorers.controls import Choice, Slider
 from course_lib.explorers.lesson05 import contests
+from course_lib.timing.busbw import busbw_limit_Bps, carried, wire_Bps
 from course_lib.timing.closedform import form
 from course_lib.timing.contest import ROWS, contest, crossover_B
 from course_lib.timing.onedepth import rings_of
 from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
-from course_lib.timing.wire import busbw_limit_Bps, carried, wire_Bps
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from course_lib.base.errors import CourseError
 from course_lib.explorers import lesson10
 from course_lib.explorers.lesson10 import DEGREES, JOBS, TOKENS, read_layer
 from course_lib.figures.show import meta_of
-from course_lib.plan import expertlayer, experts, racks, serving
+from course_lib.plan import expertlayer, experts, rackruns, serving
 from course_lib.plan.served import Layout, fits, host_Bps
 from course_lib.timing.tuning import predict
 
@@ -69,7 +69,7 @@ def test_answers_to_the_two_questions():
 
 
 def test_statements_about_racks():
-    one, twenty = racks.measured()
+    one, twenty = rackruns.measured()
     assert one.busbw_Bps[3] / 1e9 == pytest.approx(839, abs=1)
     assert twenty.busbw_Bps[3] / 1e9 == pytest.approx(346, abs=1)
     assert one.message_B[3] == twenty.message_B[3] == 4 * 2**30

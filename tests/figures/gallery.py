@@ -29,7 +29,7 @@ from course_lib.figures import (
     stepbars,
     tensorscaling,
 )
-from course_lib.plan.racks import between, measured
+from course_lib.plan.rackruns import between, measured
 from course_lib.timing.stepped import stepped
 from course_lib.timing.timeline import timeline
 

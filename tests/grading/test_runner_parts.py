@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from course_lib.base.errors import CourseError
-from course_lib.grading import intake, late, library, numbers, repair, report, sandbox, shown, wire
+from course_lib.grading import intake, late, library, owner, repair, report, sandbox, shown, wire
 from course_lib.grading.ledger import Ledger
 from course_lib.grading.rivals import rank, winners
 from tests.grading.handins import RIGHT, cell, copied, filled, release, without, write
@@ -193,10 +193,10 @@ def test_lateness_is_the_difference_of_two_instants():
 
 def test_whose_numbers_are_told_apart():
     known = ["kim", "lee", "Zoë-李"]
-    kinds = [numbers.identify("kim", stated, known).kind for stated in ("", "kim", " KIM ", "lee", "k.i.m@uni")]
+    kinds = [owner.identify("kim", stated, known).kind for stated in ("", "kim", " KIM ", "lee", "k.i.m@uni")]
     assert kinds == ["public", "own", "own", "another", "unknown"]
-    assert numbers.identify("kim", "lee", known).learner == "kim"
-    assert numbers.identify("Zoë-李", "zoe\u0308 李", known).kind == "own"
+    assert owner.identify("kim", "lee", known).learner == "kim"
+    assert owner.identify("Zoë-李", "zoe\u0308 李", known).kind == "own"
 
 
 def test_a_ledger_survives_a_torn_line_and_one_run_at_a_time_writes(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 from course_lib.base.errors import CourseError
 from course_lib.plan.codecs import CODECS, Dense, EightBit, LowRank, OneBit, RandomK, TopK, codec, decode, encode
 from course_lib.plan.compression import distortion
-from course_lib.plan.wire import from_bytes, packet_B, to_bytes
+from course_lib.plan.packed import from_bytes, packet_B, to_bytes
 
 FLAT = [Dense(), Dense("bf16"), TopK(0.1), TopK(1.0), RandomK(0.1), RandomK(0.1, shared=False), EightBit(16), OneBit(),
         OneBit(8)]  # fmt: skip

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
 from course_lib.plan.rack import REACH, Job, after_loss, reach, seat
-from course_lib.plan.racks import between, measured
+from course_lib.plan.rackruns import between, measured
 from course_lib.timing.system import load
 
 

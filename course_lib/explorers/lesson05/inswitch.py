@@ -10,10 +10,10 @@ from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.comm.meaning import bus_factor
 from course_lib.figures.inswitch import busbw_over_gpus, choice_beside
+from course_lib.timing.busbw import busbw_limit_Bps, wire_Bps
 from course_lib.timing.sweeps import part, sweeps
 from course_lib.timing.system import load
 from course_lib.timing.tuning import predict
-from course_lib.timing.wire import busbw_limit_Bps, wire_Bps
 
 #: Eight H200 of one host, all-reduce of 8 GiB, published for these numbers of GPUs.
 RAMP_GPUS = (4, 5, 6, 7, 8)

@@ -9,13 +9,13 @@ from course_lib.base.scale import GiB, say_time
 from course_lib.comm import registry
 from course_lib.figures.algorithms import steps_and_bytes
 from course_lib.figures.stepbars import in_time
+from course_lib.timing.busbw import carried
 from course_lib.timing.closedform import form, time_s
 from course_lib.timing.place import switches, topology_of
 from course_lib.timing.stepped import stepped
 from course_lib.timing.system import load
 from course_lib.timing.timeline import timeline
 from course_lib.timing.tuning import predict
-from course_lib.timing.wire import carried
 
 
 def in_a_row(algorithms: Sequence[str], message_B: float, system: str = "dgx-h100", n_ranks: int = 8) -> go.Figure:

@@ -46,15 +46,3 @@ def sources_of_runs() -> list[str]:
     """
     known = [f"{r.title}, {r.settings}: {r.address}" for r in runs().values()]
     return [*known, _("Two boxes: {address}").format(address=two_boxes()[1])]
-
-
-def source_of_claim(key: str) -> str:
-    """Return title and address of a source of the ledger of claims.
-
-    >>> source_of_claim("ea-rsc").startswith("Meta builds")
-    True
-    """
-    from course_lib.grading.claims import source
-
-    found = source(key)
-    return f"{found}: {found.address}"

@@ -6,7 +6,7 @@ from course_lib.base.language import _
 from course_lib.base.units import GB, US
 from course_lib.grading.answers import Choice, Entries, Number
 from course_lib.grading.question import Misconception, Question
-from course_lib.timing.wire import busbw_limit_Bps, wire_Bps
+from course_lib.timing.busbw import busbw_limit_Bps, wire_Bps
 
 CAUSES = ("broken benchmark", "both directions", "faster link", "switch adds")
 LINKS = ((8, 450.0), (8, 900.0), (16, 900.0), (36, 900.0), (72, 900.0), (72, 1800.0))

@@ -5,7 +5,7 @@ import numpy as np
 from course_lib.base.language import _
 from course_lib.grading.answers import Listing, Number
 from course_lib.grading.question import Case, Misconception, Question
-from course_lib.timing.wire import carried
+from course_lib.timing.busbw import carried
 
 Pair = tuple[float, float]
 _WAY = {"ring": "ring", "nvls": "in-network", "push-up": "sharp"}
@@ -99,7 +99,7 @@ q5 = Question(
     withholds=(
         "course_lib.comm.innetwork",
         "course_lib.comm.registry",
-        "course_lib.timing.wire",
+        "course_lib.timing.busbw",
         "course_lib.timing.closedform",
     ),
     misconceptions=(

@@ -35,7 +35,7 @@ q5 = Question(
     reference=times_less,
     withholds=(
         "course_lib.plan.breakeven",
-        "course_lib.plan.wire",
+        "course_lib.plan.packed",
         "course_lib.plan.codecs",
         "course_lib.plan.codecsteps",
     ),

@@ -10,7 +10,7 @@ from course_lib.base.language import _
 from course_lib.grading.answers import Entries, Listing, Number
 from course_lib.grading.bank.ex10.rack import WITHHELD
 from course_lib.grading.question import Case, Misconception, Question
-from course_lib.plan.racks import measured
+from course_lib.plan.rackruns import measured
 from course_lib.timing.tuning import predict
 
 
