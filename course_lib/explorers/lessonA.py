@@ -143,10 +143,12 @@ def read_a_log() -> Explorer:
         picture,
         question=_("Is this machine healthy, and if not, what is it consistent with?"),
         guess=Guess(
-            "A.share",
-            _("What share of the expected bus bandwidth does the second box reach at 8 GiB?"),
+            "A.as-a100",
+            _(
+                "Judged as a DGX A100, what share of the expected bus bandwidth does the healthy box of H100 reach at 8 GiB?"
+            ),
             unit="%",
-            truth=lambda: 100 * float(report("slow-box").sweeps[0].ratio[-1]),
+            truth=lambda: 100 * float(report("box", "dgx-a100").sweeps[0].ratio[-1]),
         ),
         equation=_equation,
         sentence=_sentence,

@@ -112,7 +112,7 @@ EXAMPLES: dict[str, Example] = {
     "short": Example(_("nccl-tests, 8 × A100, up to 64 MiB"), _short_sweep, "dgx-a100"),
     "cluster": Example(_("nccl-tests, 4 hosts of 8 × H100"), _lossy, "dgx-h100"),
     "four-tables": Example(_("nccl-tests, 4 × H100, very fast"), _alone),
-    "peers": Example(_("p2pBandwidthLatencyTest, 4 × RTX A6000"), _peers),
+    "peers": Example(_("p2pBandwidthLatencyTest, 4 × A6000"), _peers),
     "copies": Example(_("nvbandwidth, 8 GPUs"), _one_slow),
     "matrix": Example(_("nvidia-smi topo -m, 8 GPUs"), _links),
     "permissions": Example(_("nvidia-smi topo -p2p r, 4 GPUs"), _permissions),

@@ -187,11 +187,16 @@ def test_the_numbers_of_serving():
     assert (gpu[sixteen] < inside).all()  # the line of 16 lies inside that of 8
 
 
+def test_past_the_box_each_gpu_loses_almost_half_and_then_most():
+    box, two, four = (float(line.split(": ")[1].split()[0].replace(",", "")) for line in lesson.past_the_box())
+    assert 0.4 < 1 - two / box < 0.5  # "almost half"
+    assert 1 - four / box > 0.75  # "most of it"
+
+
 PICTURES = (
     lesson.scaling_picture,
     lesson.terms_picture,
     lesson.table_picture,
-    lesson.tensor_scaling_picture,
     lesson.readers_picture,
     lambda: lesson.plans_picture(lesson.plans()),
 )

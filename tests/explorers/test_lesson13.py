@@ -10,6 +10,7 @@ from course_lib.cluster import checkpoints, fleetfit, goodput, tenants
 from course_lib.cluster.published import DAY_s, fleet, known
 from course_lib.cluster.reliability import part_rates
 from course_lib.explorers import lesson13 as lesson
+from course_lib.explorers.lesson13 import sizes
 from course_lib.figures import failing, paying, watching
 from course_lib.figures.counted import predictions
 from course_lib.figures.show import meta_of
@@ -74,12 +75,22 @@ def test_the_numbers_of_the_prose_are_those_of_the_models():
     assert lesson.write_s() == pytest.approx(33, abs=0.3)
     assert known("restart-lablup").value == 11 * 60
     assert DAY_s / run.between_s == pytest.approx(8, abs=0.3)  # hosts away with a day's repair
+    assert known("spare_share").value == 1 / 20  # "a spare for twenty hosts"
+    assert 16 / (16_384 / run.gpus_per_host * known("spare_share").value) == pytest.approx(
+        1 / 6, abs=0.02
+    )  # "a sixth of that"
     assert goodput.waiting(run.between_s, DAY_s, 8) > 0.1 > 0.005 > goodput.waiting(run.between_s, DAY_s, 16)
     lines = lesson.bill().lines
     assert (lines["switches"] + lines["optics"]) / lines["electricity"] == pytest.approx(2, abs=0.15)
     assert lesson.usd_per_million(1.0) / lesson.purchase_only() == pytest.approx(2, abs=0.15)
     first, second = (job.shares.useful for job in lesson.jobs()[:2])
     assert first < known("useful-llama3").value < second
+
+
+def test_the_sentence_names_all_three_losses_at_every_size_of_the_questions():
+    for n, save in ((512, 0.5), (4096, 10.0), (8192, 10.0), (131_072, 10.0)):
+        said = sizes._sentence(sizes.read_cluster(n, 3.79, save))
+        assert all(word in said for word in ("saving", "doing again", "restarting")), said
 
 
 def test_the_top_of_the_interval_is_flat():

@@ -16,8 +16,8 @@ from course_lib.explorers.lesson12.measured import (
     judged_line,
     llama_lines,
     measured_weak,
+    past_the_box,
     table_picture,
-    tensor_scaling_picture,
     utilisations,
     where_it_came_from,
 )

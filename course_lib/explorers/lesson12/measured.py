@@ -7,7 +7,6 @@ import numpy as np
 from course_lib.base.language import _
 from course_lib.base.scale import say_number, say_time
 from course_lib.figures.rows import residuals
-from course_lib.figures.tensorscaling import scaling as tensor_picture
 from course_lib.plan import stepcompared, tensorscaling, trainingdata, utilisation
 
 
@@ -95,20 +94,25 @@ def _range(low: float, high: float) -> str:
     return a if a == b else _("{a} to {b}").format(a=a, b=b)
 
 
-def tensor_scaling_picture():
-    """Return measured tensor-parallel scaling, 2 to 32 GPUs, beside the model.
+def past_the_box() -> list[str]:
+    """Return what each GPU of lesson 06's sliced model did in one box of eight, and what it kept in two and four.
 
-    >>> len(tensor_scaling_picture().data)
-    4
+    >>> past_the_box()[1]
+    '16 GPUs in 2 boxes: 6,250 tokens a second each, 57 % of that'
     """
-    both = [tensorscaling.compare(style) for style in ("tensor", "sequence")]
-    return tensor_picture(
-        both[0].tensor.tolist(),
-        [c.measured_per_s for c in both],
-        [c.model_per_s for c in both],
-        [_("all-reduce"), _("sequence slicing")],
-        per_host=tensorscaling.GPUS_PER_HOST,
+    box, *more = (run for run in tensorscaling.rows("tensor") if run.tensor >= tensorscaling.GPUS_PER_HOST)
+    first = _("{n} GPUs in one box: {rate} tokens a second each").format(
+        n=box.tensor, rate=say_number(box.tokens_per_s_per_gpu, 3)
     )
+    return [first] + [
+        _("{n} GPUs in {k} boxes: {rate} tokens a second each, {p} % of that").format(
+            n=run.tensor,
+            k=run.n_hosts,
+            rate=say_number(run.tokens_per_s_per_gpu, 3),
+            p=round(100 * run.tokens_per_s_per_gpu / box.tokens_per_s_per_gpu),
+        )
+        for run in more
+    ]
 
 
 def measured_weak() -> list[str]:

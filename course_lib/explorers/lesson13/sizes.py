@@ -96,21 +96,14 @@ def _equation(reading: Reading) -> tuple[str, str]:
 
 def _sentence(reading: Reading) -> str:
     i, s = reading.at, reading.shares
-    lost = {
-        _("saving"): float(s.saving[i]),
-        _("doing again"): float(s.redone[i]),
-        _("restarting"): float(s.restarting[i]),
-    }
-    most = max(lost, key=lost.get)
     between = float(reading.between[i])
+    tail = _("Of the time {a} % goes to saving, {b} % to doing again and {c} % to restarting.").format(
+        a=say_number(100 * float(s.saving[i]), 2),
+        b=say_number(100 * float(s.redone[i]), 2),
+        c=say_number(100 * float(s.restarting[i]), 2),
+    )
     if between < restart_s():
         tail = _("A restart takes longer than the job runs between failures: most restarts fail as well.")
-    elif float(s.useful[i]) > 0.97:
-        tail = _("Failures hardly matter at this size, and more often saving would not help.")
-    else:
-        tail = _("Most of what is lost goes to {what}, {share} % of the time.").format(
-            what=most, share=say_number(100 * lost[most], 2)
-        )
     dearer = float(reading.usd[i] / reading.ideal_usd[i])
     extra = (
         _("Failures add {p} % to the cost of a token.").format(p=say_number(100 * (dearer - 1), 2))
