@@ -60,6 +60,7 @@ def question(asked: Predict) -> dict[str, Any]:
         "question": asked.question,
         "unit": asked.unit,
         "kind": answers.kind_of(asked.unit),
+        "spellings": answers.spellings(asked.unit),
         "one": one,
         "refusals": answers.refusals(asked.unit),
     }

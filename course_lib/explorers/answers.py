@@ -39,10 +39,20 @@ def kind_of(unit: str) -> str:
     return "number"
 
 
+def spellings(unit: str) -> tuple[str, ...]:
+    """Return how a unit that is neither a time, a size nor a rate may be typed, in small letters: no keyboard has a ×.
+
+    >>> spellings("×"), spellings("GPUs"), spellings("")
+    (('×', 'x', 'times'), ('gpus', 'gpu'), ('',))
+    """
+    also = {"×": ("x", "times"), "%": ("percent", "per cent")}.get(unit, ())
+    return unit.lower(), *also, *((unit.lower().removesuffix("s"),) if len(unit) > 1 and unit.endswith("s") else ())
+
+
 def read(text: str, unit: str = "") -> float:
     """Return what a person typed in SI units; a bare number is in `unit`. Raises CourseError with a sentence.
 
-    >>> read("12", "s"), read("1.5 ms", "µs"), read("3.5", "×")
+    >>> read("12", "s"), read("1.5 ms", "µs"), read("3.5x", "×")
     (12.0, 0.0015, 3.5)
     """
     text = str(text).strip()
@@ -55,7 +65,7 @@ def read(text: str, unit: str = "") -> float:
     number, rest = found
     kind = kind_of(unit)
     if kind == "number":
-        if rest not in ("", unit):
+        if rest and rest.lower() not in spellings(unit):
             raise CourseError(said["unit"].replace("{unit}", repr(rest)))
         return finite(_("your guess"), number)
     typed = text if rest else f"{text} {unit}"

@@ -22,7 +22,7 @@ window.siteRead = (typed, asked) => {
   return { value: (bare * factor) / asked.one, bare: rest === "" };
 
   function worth(unit) {
-    if (asked.kind === "number") return unit === asked.unit ? asked.one : undefined;
+    if (asked.kind === "number") return asked.spellings.includes(unit.toLowerCase()) ? asked.one : undefined;
     const own = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
     const table = window.siteUnits[asked.kind];
     if (asked.kind === "time") return own(table, unit);

@@ -21,6 +21,11 @@ from course_lib.explorers.predict import compare, predict
         ("900 GB/s both directions", "GB/s", 450e9),
         ("64 MiB", "MB", 2**26),
         ("3.3 ×", "×", 3.3),
+        ("3.3x", "×", 3.3),
+        ("4 times", "×", 4),
+        ("20 percent", "%", 20),
+        ("8 gpus", "GPUs", 8),
+        ("1 GPU", "GPUs", 1),
         ("1,024", "GPUs", 1024),
     ],
 )

@@ -26,6 +26,10 @@ def cases():
         yield from ((f"2 {word}", UNITS[kind]) for word in unitwords.spellings(kind))
         yield from ((f"2 {word}", UNITS[kind]) for other in unitwords.KINDS for word in answers.USUAL[other])
     yield from ((f"2 Gbit{per}", "GB/s") for per in SECONDS)
+    for unit in ("×", "%", "GPUs", ""):
+        yield from (
+            (f"2 {word}", unit) for word in ("x", "X", "times", "fold", "%", "percent", "gpus", "GPU", "GPUs", "s")
+        )
     yield from ((f"900 GB/s {tail}", "GB/s") for tail in TAILS)
     for unit in [*UNITS.values(), "×", ""]:
         yield from ((text, unit) for text in NUMBERS)
