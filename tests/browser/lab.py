@@ -31,6 +31,12 @@ RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k 
   const ran = m => m.type !== 'code' || !m.sharedModel.getSource().trim() || m.executionCount !== null;
   return w.content.widgets.every(c => ran(c.model)); }"""
 
+# An output is in the page before its text is: one without a text shows what it is made of.
+ERRORS = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
+  .filter(e => /stderr|jupyter.error/.test(e.dataset.mimeType))
+  .map(e => { const cells = [...document.querySelectorAll('.jp-Cell')];
+    return `cell ${cells.indexOf(e.closest('.jp-Cell'))}: ${e.textContent.trim() || e.outerHTML.slice(0, 400)}`; })"""
+
 # What an explorer shows, as a short text; the random parts of Plotly's ids are left out.
 PICTURE = """e => { const seen = [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
     .filter(x => x.parentElement.closest('svg') === null).map(x => x.outerHTML).join('|')
@@ -208,11 +214,8 @@ class Watched:
         self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save'); }")
 
     def outputs_with_errors(self) -> list[str]:
-        """Return the texts of tracebacks and stderr in the outputs."""
-        kinds = "application/vnd.jupyter.stderr", "application/vnd.jupyter.error"
-        return self.page.locator(
-            ", ".join(f".jp-OutputArea-output[data-mime-type='{k}']" for k in kinds)
-        ).all_inner_texts()
+        """Return the texts of tracebacks and stderr in the outputs, with the number of their cell."""
+        return self.page.evaluate(ERRORS)
 
     def picture(self, explorer) -> str:
         """Return a mark of what an explorer shows: title, drawing, formula, sentence and message; equal marks, equal pictures."""
