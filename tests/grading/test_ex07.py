@@ -51,7 +51,7 @@ def test_another_order_that_keeps_the_promise_is_accepted():
         (lambda p, m: [[3]] * p, "no operation"),
         (lambda p, m: [], ""),
         (lambda p, m: "F0", "list"),
-        (lambda p, m: [[None]] * p, "no operation"),
+        (lambda p, m: [["F0", None]] * p, "no operation"),
     ],
 )
 def test_orders_that_are_none_earn_nothing_and_get_a_sentence(wrong, words):
