@@ -1,6 +1,7 @@
 """Chances without SciPy: the tails of Poisson, normal and Student distributions, and their quantiles."""
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -105,15 +106,23 @@ def poisson_quantile(level: float, mean: float) -> int:
     (10, 453)
     """
     p, mu = share("level", level), single("mean", mean, at_least=0)
-    exceeds = lambda k: 1 - poisson_at_least(k + 1, mu) < p  # noqa: E731
-    if not exceeds(0):
+    return least_where_not(lambda k: 1 - poisson_at_least(k + 1, mu) < p)
+
+
+def least_where_not(holds: Callable[[int], bool]) -> int:
+    """Return the smallest whole number from 0 up for which `holds` is false; it holds below and nowhere above.
+
+    >>> least_where_not(lambda k: k < 37)
+    37
+    """
+    if not holds(0):
         return 0
     low, high = 0, 1
-    while exceeds(high):
+    while holds(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if exceeds(middle) else (low, middle)
+        low, high = (middle, high) if holds(middle) else (low, middle)
     return high
 
 

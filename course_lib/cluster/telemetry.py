@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from course_lib.base.errors import CourseError, together, whole
 from course_lib.base.language import _
-from course_lib.cluster.chances import normal_below, normal_quantile, poisson_at_least, share
+from course_lib.cluster.chances import least_where_not, normal_below, normal_quantile, poisson_at_least, share
 from course_lib.cluster.inrange import finite, single
 
 MOST_READINGS, MOST_PARTS = 50_000_000, 10**12
@@ -80,16 +80,9 @@ def least_threshold(healthy: float, n_links: int, readings_per_day: float, false
     5
     """
     allowed = single("false_per_day", false_per_day, above=0)
-    rings = lambda k: counter_alarm(k, healthy, healthy, n_links, readings_per_day).false_per_day > allowed  # noqa: E731
-    low, high = 0, 1
-    if not rings(0):
-        return 0
-    while rings(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if rings(middle) else (low, middle)
-    return high
+    return least_where_not(
+        lambda k: counter_alarm(k, healthy, healthy, n_links, readings_per_day).false_per_day > allowed
+    )
 
 
 def simulate_counters(

@@ -25,7 +25,7 @@ from course_lib.machine.nvbandwidth import BandwidthReader, Bandwidths, from_jso
 from course_lib.machine.nvlink import NvlinkReader, NvlinkStatus
 from course_lib.machine.otherfiles import OTHER_GATE, anything, others
 from course_lib.machine.p2p import PeerReader, PeerTest
-from course_lib.machine.text import Line, Unreadable, clean, raw_lines
+from course_lib.machine.text import Leading, Line, Unreadable, clean, raw_lines
 from course_lib.machine.topo import TopoMatrix, TopoReader
 
 
@@ -145,7 +145,7 @@ def read(source, name: str = "") -> Reading:
     >>> read("<html>\\n").refused.saw
     'a web page (HTML)'
     """
-    readers, n, growing, last = _All(), 0, True, -1
+    readers, n, leading = _All(), 0, Leading()
     text, html, started = [], False, False
     json_size, dull, wrapped = 0, set(), False
     try:
@@ -184,9 +184,7 @@ def read(source, name: str = "") -> Reading:
                 continue
             said, tag, stderr, bare = clean(raw)
             if bare is not None and not tag:
-                growing = growing and bare > last
-                last = bare
-                tag = "" if growing else str(bare)
+                tag = leading.tag(bare)
             readers.nccl.facts.dull = False
             if bits is None:
                 if not readers.inside and readers.nccl.row(said, n, tag):

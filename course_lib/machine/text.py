@@ -233,21 +233,35 @@ def clean(text: str) -> tuple[str, str, bool, int | None]:
     return text, tag, stderr, number
 
 
+class Leading:
+    """A bare number with a colon in front (`3: …`): srun's tag where it repeats, the line number of grep where it only grows.
+
+    >>> seen = Leading()
+    >>> [seen.tag(number) for number in (1, 2, 2, 3)]
+    ['', '', '2', '3']
+    """
+
+    def __init__(self) -> None:
+        self.last, self.grows = -1, True
+
+    def tag(self, number: int) -> str:
+        """Return the tag that the next such number is; "" as long as they only grow."""
+        self.grows = self.grows and number > self.last
+        self.last = number
+        return "" if self.grows else str(number)
+
+
 def lines(source) -> Iterator[Line]:
     """Yield the cleaned lines of a source (see `raw_lines`) one by one.
-
-    A bare number with a colon in front (`3: …`) is srun's tag where it repeats, and the line number of grep where it only grows.
 
     >>> [line.text for line in lines("a\\r\\nb\\r\\n")]
     ['a', 'b']
     """
-    last, grows = -1, True
+    leading = Leading()
     for number, text, goes_on in raw_lines(source):
         if goes_on:
             continue
         said, tag, stderr, bare = clean(text)
         if bare is not None and not tag:
-            grows = grows and bare > last
-            last = bare
-            tag = "" if grows else str(bare)
+            tag = leading.tag(bare)
         yield Line(number, said, tag, stderr)
