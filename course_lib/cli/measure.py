@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _collective(args, sizes, seconds, rounds, progress) -> int:
-    from course_lib.machine.measure import ALGORITHMS, as_data, measure
+    from course_lib.machine.measuring.run import ALGORITHMS, as_data, measure
 
     names = ALGORITHMS if args.algorithms is None else args.algorithms.split(",")
     if args.op not in ("all_reduce", None) and args.algorithms is None:
@@ -103,7 +103,7 @@ def _collective(args, sizes, seconds, rounds, progress) -> int:
 
 def _default_names(op: str) -> list[str]:
     from course_lib.comm.meaning import canonical_op
-    from course_lib.machine.measure import ALGORITHMS, MAX_RANKS, schedule_of
+    from course_lib.machine.measuring.run import ALGORITHMS, MAX_RANKS, schedule_of
 
     canonical_op(op)
     found = []
@@ -115,7 +115,7 @@ def _default_names(op: str) -> list[str]:
 
 
 def _compared(measured):
-    from course_lib.machine.measurecompare import compare
+    from course_lib.machine.measuring.beside import compare
 
     try:
         return compare(measured), ""
@@ -124,7 +124,7 @@ def _compared(measured):
 
 
 def _copy(args, sizes, seconds, rounds, progress) -> int:
-    from course_lib.machine.measurecopy import copies
+    from course_lib.machine.measuring.copies import copies
 
     found = copies(sizes, seconds=min(seconds, 20.0), rounds=rounds, progress=progress)
     progress(None, "")
@@ -174,7 +174,7 @@ def _copy(args, sizes, seconds, rounds, progress) -> int:
 
 
 def _sizes(args: argparse.Namespace) -> list[int] | None:
-    from course_lib.machine.measure import sizes_between
+    from course_lib.machine.measuring.run import sizes_between
 
     most = None if args.max_size is None else _bytes(args.max_size)
     if args.sizes is None and most is None:

@@ -84,7 +84,7 @@ def table(measured, found) -> list[str]:
 
 def sentences(measured, found, why: str) -> list[str]:
     """Return the sentences below the table: what was wrong, missing or disturbed, and what was found."""
-    from course_lib.machine.measurecompare import in_words
+    from course_lib.machine.measuring.beside import in_words
 
     lines = [""]
     if measured.wrong:

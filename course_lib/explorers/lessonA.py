@@ -16,8 +16,8 @@ from course_lib.figures.base import capital
 from course_lib.figures.measuredrace import Timed, measured_race
 from course_lib.machine import examples
 from course_lib.machine.diagnose import diagnose
-from course_lib.machine.measure import ALGORITHMS, Measurement, measure
-from course_lib.machine.measurecompare import Comparison, compare
+from course_lib.machine.measuring.beside import Comparison, compare
+from course_lib.machine.measuring.run import ALGORITHMS, Measurement, measure
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Report
 from course_lib.machine.say import share_at_the_end, with_verdict
 from course_lib.timing import system as systems

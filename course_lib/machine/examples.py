@@ -11,10 +11,10 @@ import numpy as np
 from course_lib.base.errors import one_of
 from course_lib.base.language import _
 from course_lib.machine import writelog
-from course_lib.machine.measure import Measurement, from_data
+from course_lib.machine.measuring.run import Measurement, from_data
 from course_lib.timing.tuning import predict
 
-MEASURED = Path(__file__).parent / "data" / "four_processes.json"
+MEASURED = Path(__file__).parent / "measuring" / "four_processes.json"
 
 
 @dataclass(frozen=True, slots=True)

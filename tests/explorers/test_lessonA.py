@@ -5,8 +5,9 @@ import pytest
 
 from course_lib.explorers import lessonA
 from course_lib.figures.show import meta_of
-from course_lib.machine import examples, measurefit
-from course_lib.machine.measurecompare import compare
+from course_lib.machine import examples
+from course_lib.machine.measuring import sharedcores
+from course_lib.machine.measuring.beside import compare
 
 VERDICTS = {
     "box": "healthy", "slow-box": "finding", "short": "healthy", "cluster": "finding", "four-tables": "finding",
@@ -76,8 +77,8 @@ def test_a_very_long_paste_is_sent_to_the_command(explorer):
 
 
 def test_without_mpi_the_lesson_goes_on_with_the_shipped_measurement(monkeypatch, capsys):
-    monkeypatch.setattr("course_lib.machine.measurelaunch.has_module", lambda name: False)
-    monkeypatch.setattr("course_lib.machine.measurehost.has_module", lambda name: False)
+    monkeypatch.setattr("course_lib.machine.measuring.launch.has_module", lambda name: False)
+    monkeypatch.setattr("course_lib.machine.measuring.host.has_module", lambda name: False)
     assert lessonA.measured_here(True) is examples.measurement()
     assert "pip install" in capsys.readouterr().out
 
@@ -105,7 +106,7 @@ def test_the_lesson_says_of_the_large_end_what_was_measured():
     assert (ring[-2:] / tree[-2:] > 0.9).all()  # "ahead by a few percent"
     assert (ring[-2:] / tree[-2:] < 1).all()
     both = compare(measured)
-    promised = [measurefit.predict_s(measured.schedules[n], both.model, 2**24) for n in ("ring", "tree")]
+    promised = [sharedcores.predict_s(measured.schedules[n], both.model, 2**24) for n in ("ring", "tree")]
     assert 1 - promised[0] / promised[1] == pytest.approx(0.2, abs=0.03)  # "a fifth"
 
 

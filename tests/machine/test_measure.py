@@ -17,13 +17,13 @@ from course_lib.comm import ring
 from course_lib.comm.engine import ScheduleError
 from course_lib.comm.registry import build
 from course_lib.comm.schedule import Schedule, Step
-from course_lib.machine import measurelaunch
-from course_lib.machine.measure import Measurement, Point, as_data, from_data, measure, schedule_of, sizes_between
-from course_lib.machine.measurecompare import compare
-from course_lib.machine.measurefit import Cores, fit_cores, predict_s, work
-from course_lib.machine.measuremoves import chunk_elements, count_wrong, start, turns
+from course_lib.machine.measuring import launch
+from course_lib.machine.measuring.beside import compare
+from course_lib.machine.measuring.moves import chunk_elements, count_wrong, start, turns
+from course_lib.machine.measuring.run import Measurement, Point, as_data, from_data, measure, schedule_of, sizes_between
+from course_lib.machine.measuring.sharedcores import Cores, fit_cores, predict_s, work
 
-needs_mpi = pytest.mark.skipif(not measurelaunch.has_module("mpi4py"), reason="needs the extra [mpi]")
+needs_mpi = pytest.mark.skipif(not launch.has_module("mpi4py"), reason="needs the extra [mpi]")
 SIZES = 2.0 ** np.arange(3, 25)
 NAMES = ("ring", "tree", "double-tree", "halving-doubling", "direct")
 
@@ -120,7 +120,7 @@ def test_sums_inside_a_switch_are_refused_in_words():
      ({"op": "reduce_scatter", "schedules": {"x": ring.all_reduce(4)}}, "is measured")],
 )  # fmt: skip
 def test_input_that_cannot_be_measured_is_refused_in_words_before_anything_starts(given, said, monkeypatch):
-    monkeypatch.setattr(measurelaunch.subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
+    monkeypatch.setattr(launch.subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
     with pytest.raises(CourseError, match=said):
         measure(**given)
 
@@ -133,8 +133,8 @@ def test_sizes_double_and_end_where_asked():
 
 
 def test_without_mpi4py_the_sentence_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr(measurelaunch, "has_module", lambda name: False)
-    monkeypatch.setattr("course_lib.machine.measurehost.has_module", lambda name: False)
+    monkeypatch.setattr(launch, "has_module", lambda name: False)
+    monkeypatch.setattr("course_lib.machine.measuring.host.has_module", lambda name: False)
     assert main(["measure", "--seconds", "2"]) == 2
     said = capsys.readouterr().err
     assert "pip install" in said
@@ -143,15 +143,15 @@ def test_without_mpi4py_the_sentence_says_what_to_install(monkeypatch, capsys):
 
 
 def test_nccl_without_gpus_says_how_many_it_needs(monkeypatch):
-    monkeypatch.setattr("course_lib.machine.measurehost.has_module", lambda name: True)
-    monkeypatch.setattr("course_lib.machine.measurehost.gpus_here", lambda: 2)
+    monkeypatch.setattr("course_lib.machine.measuring.host.has_module", lambda name: True)
+    monkeypatch.setattr("course_lib.machine.measuring.host.gpus_here", lambda: 2)
     with pytest.raises(CourseError, match="a GPU for every rank: 4 ranks"):
         measure(backend="torch-nccl")
 
 
 @pytest.fixture(scope="module")
 def small():
-    return measure(n_ranks=2, algorithms=["ring", "tree"], message_B=[8, 4096, 1 << 16], seconds=10, rounds=3)
+    return measure(n_ranks=2, algorithms=["ring", "tree"], message_B=[8, 4096, 1 << 16], seconds=60, rounds=3)
 
 
 @needs_mpi
@@ -182,14 +182,14 @@ def test_a_wrong_schedule_is_found_wrong_by_real_processes():
 def test_the_command_says_wrong_and_ends_with_one(capsys, monkeypatch, small):
     bad = Point("tree", 8.0, (1e-6,), 2)
     broken = Measurement("all_reduce", 2, "mpi", (*small.points, bad), (), 3, small.machine, small.schedules)
-    monkeypatch.setattr("course_lib.machine.measure.measure", lambda *a, **k: broken)
+    monkeypatch.setattr("course_lib.machine.measuring.run.measure", lambda *a, **k: broken)
     assert main(["measure", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["wrong_points"] == 1
 
 
 @needs_mpi
 def test_json_is_one_object_with_the_documented_keys(capsys, monkeypatch, small):
-    monkeypatch.setattr("course_lib.machine.measure.measure", lambda *a, **k: small)
+    monkeypatch.setattr("course_lib.machine.measuring.run.measure", lambda *a, **k: small)
     assert main(["measure", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     keys = {
@@ -283,14 +283,14 @@ def test_no_process_is_left_when_the_measurement_is_stopped_in_the_middle(number
 def test_a_rank_that_is_killed_ends_the_others_and_is_told():
     job = {"op": "all_reduce", "n_ranks": 2, "backend": "mpi", "sizes": [8], "seconds": 30, "rounds": 900, "seed": 0}
     job["schedules"] = [ring.all_reduce(2).to_arrays()]
-    with measurelaunch.Processes(job) as processes:
+    with launch.Processes(job) as processes:
         talk = processes.messages()
         while next(talk)["kind"] != "sample":
             pass
         os.kill(min(processes.pids), signal.SIGKILL)
         with pytest.raises(CourseError, match="ended before"):
             list(talk)
-    assert not any(map(measurelaunch._alive, processes.pids))
+    assert not any(map(launch._alive, processes.pids))
 
 
 def test_an_algorithm_without_large_messages_still_has_a_fit():
@@ -358,7 +358,7 @@ def test_times_that_do_not_grow_are_refused_in_words():
 
 
 def test_copies_are_timed_and_compared():
-    from course_lib.machine.measurecopy import copies
+    from course_lib.machine.measuring.copies import copies
 
     found = copies([8, 1 << 12, 1 << 16], seconds=2, rounds=3)
     assert [p.wrong for p in found.points] == [0, 0, 0]
@@ -398,7 +398,7 @@ class Summing(np.ndarray):
 
 @pytest.mark.parametrize(("kind", "tags"), [("gloo", [0, 3]), ("nccl", [0, 0])])
 def test_torch_is_asked_for_the_schedules_own_transfers_in_their_order(kind, tags):
-    from course_lib.machine.measuretransport import Torch
+    from course_lib.machine.measuring.transport import Torch
 
     transport = Torch.__new__(Torch)
     transport.dist, transport.kind = FakeDistributed(), kind
@@ -414,7 +414,7 @@ def test_torch_is_asked_for_the_schedules_own_transfers_in_their_order(kind, tag
 
 
 def test_a_bell_counts_rings_that_come_early():
-    from course_lib.machine.measurebell import Bells
+    from course_lib.machine.measuring.bells import Bells
 
     token = f"test-{os.getpid()}"
     ports: list = [0, 0]

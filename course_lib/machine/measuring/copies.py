@@ -11,10 +11,10 @@ from course_lib.base.errors import CourseError, finite, one_of, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.links.calibrate import Fit, fit
-from course_lib.machine.measure import ENOUGH, MAX_POINTS, sizes_between
-from course_lib.machine.measurefit import off
-from course_lib.machine.measurehost import free_memory_B, gpus_here, this_machine
-from course_lib.machine.measurerecord import Point
+from course_lib.machine.measuring.host import free_memory_B, gpus_here, this_machine
+from course_lib.machine.measuring.record import Point
+from course_lib.machine.measuring.run import ENOUGH, MAX_POINTS, sizes_between
+from course_lib.machine.measuring.sharedcores import off
 
 _LEAST = 4  # points of a part
 KINDS = ("host to host", "host to device", "device to host", "device to device")

@@ -9,8 +9,8 @@ from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate, say_share, say_time
 from course_lib.links.calibrate import Fit, fit
-from course_lib.machine.measurefit import Cores, fit_cores, off, order, predict_s
-from course_lib.machine.measurerecord import Measurement
+from course_lib.machine.measuring.record import Measurement
+from course_lib.machine.measuring.sharedcores import Cores, fit_cores, off, order, predict_s
 
 
 @dataclass(frozen=True, slots=True)

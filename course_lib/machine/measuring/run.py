@@ -11,11 +11,11 @@ from course_lib.base.units import say_bytes
 from course_lib.comm.meaning import canonical_op
 from course_lib.comm.registry import algorithm_name, algorithms, build
 from course_lib.comm.schedule import Schedule
-from course_lib.machine.measurehost import choose_backend, free_memory_B, this_machine
-from course_lib.machine.measurelaunch import Processes
-from course_lib.machine.measuremoves import chunk_elements, turns
-from course_lib.machine.measurerecord import Measurement, Point, as_data, from_data, without
-from course_lib.machine.measuretransport import room_needed
+from course_lib.machine.measuring.host import choose_backend, free_memory_B, this_machine
+from course_lib.machine.measuring.launch import Processes
+from course_lib.machine.measuring.moves import chunk_elements, turns
+from course_lib.machine.measuring.record import Measurement, Point, as_data, from_data, without
+from course_lib.machine.measuring.transport import room_needed
 
 __all__ = [
     "ALGORITHMS",
@@ -94,7 +94,7 @@ def measure(
 
     Each process walks its own part of the schedule with sends and receives. Every point is first checked with known whole
     numbers, then timed in rounds; in each round the points come in another order, so that a disturbance does not lie on one
-    curve. Processes are ended with this call, whatever happens (`measurelaunch`).
+    curve. Processes are ended with this call, whatever happens (`launch`).
 
     Args:
         op: a collective in any usual spelling.

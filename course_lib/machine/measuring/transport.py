@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from course_lib.machine.measurebell import Bells
-from course_lib.machine.measuremoves import Turn
+from course_lib.machine.measuring.bells import Bells
+from course_lib.machine.measuring.moves import Turn
 
 
 class MPI:
@@ -271,7 +271,7 @@ def room_needed(steps: Sequence[Turn]) -> int:
     """Return the chunks that a rank receives beside its buffer in its fullest repeat.
 
     >>> from course_lib.comm import direct
-    >>> from course_lib.machine.measuremoves import turns
+    >>> from course_lib.machine.measuring.moves import turns
     >>> room_needed(turns(direct.all_reduce(4), 0))
     3
     """

@@ -20,7 +20,7 @@ from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 
 GRACE_S = 20.0  # to start, and to come to an end, beside the time that was asked for
-_WORKER = "course_lib.machine.measureworker"
+_WORKER = "course_lib.machine.measuring.worker"
 # Linux ends the launcher with us; the ranks have a watchdog of their own.
 _TIED = "import ctypes,os,sys; ctypes.CDLL(None).prctl(1,9); os.getppid()==int(sys.argv[1]) and os.execv(sys.argv[2],sys.argv[2:])"
 

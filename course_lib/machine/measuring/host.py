@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_lib.base.errors import CourseError, one_of
 from course_lib.base.language import _
-from course_lib.machine.measurelaunch import has_module, mpiexec
+from course_lib.machine.measuring.launch import has_module, mpiexec
 
 BACKENDS = ("auto", "mpi", "torch-gloo", "torch-nccl")
 

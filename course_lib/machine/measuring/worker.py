@@ -10,8 +10,8 @@ import time
 import numpy as np
 
 from course_lib.comm.schedule import Schedule
-from course_lib.machine.measuremoves import chunk_elements, count_wrong, start, turns
-from course_lib.machine.measuretransport import MPI, Torch, room_needed, timed
+from course_lib.machine.measuring.moves import chunk_elements, count_wrong, start, turns
+from course_lib.machine.measuring.transport import MPI, Torch, room_needed, timed
 
 SAMPLE_S = 4e-3  # short messages are repeated until a sample lasts about so long
 MOST_TIMES = 400
