@@ -1,10 +1,13 @@
 """The table of sources leads every value, derived ones too, back to a publication or to an assumption that says so."""
 
+import re
+
 import pytest
 
 from course_lib.base import hardware
 from course_lib.base.errors import CourseError
 from course_lib.explorers.origins import where_from
+from tests.notebooks import lessons
 
 
 def test_a_derived_value_brings_the_values_it_is_made_of_each_once():
@@ -33,3 +36,12 @@ def test_the_table_escapes_and_links():
 def test_an_unknown_value_is_refused_in_words(name):
     with pytest.raises(CourseError):
         where_from(name)
+
+
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda p: p.stem)
+def test_every_number_that_a_lesson_follows_back_is_in_the_table(path):
+    """Quick, where a run of all lessons is not: a value that is taken out of the table must not be named any more."""
+    for cell in lessons.read(path)["cells"]:
+        if cell["cell_type"] == "code" and "where_from" in lessons.source(cell):
+            for name in re.findall(r'"([\w-]+\.\w+)"', lessons.source(cell)):
+                assert where_from(name).rows, name

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from course_lib.cluster.design import Work, margin, price
 from course_lib.grading import bank, notebook
 from course_lib.grading.bank.ex14 import q1_design, q2_report
 from course_lib.grading.verdict import CORRECT, NOT_YET
@@ -129,6 +130,22 @@ def test_changing_lines_that_are_right_costs_its_share():
 )
 def test_a_review_of_something_else_earns_nothing(answer):
     assert notebook.ask(REVIEW, {"review": answer}).points == 0
+
+
+def test_the_sample_page_says_what_its_design_reaches():
+    page = (ROOT / "solutions" / "14_design_review" / "14_design_review.ipynb").read_text(encoding="utf-8")
+    boxes = q1_design.BOXES | q1_design.PLACED | {"units": 4, "interval_s": 71_000.0}
+    found = price(boxes, Work(tokens_per_s=80e3))
+    said = (
+        f"cut to {100 * margin():.0f} %",
+        f"{1e3 * found.latency_s:.0f} ms a token",
+        f"{found.tokens_per_s / 1e3:.0f},000 tokens a second",
+        f"{found.usd_per_mtoken:.1f} USD a million",
+        f"{100 * found.goodput:.0f} % of the time",
+        f"{found.bill.purchase_usd / 1e6:.1f} MUSD",
+    )
+    assert [text for text in said if text not in page] == []
+    assert found.best_interval_s / 3600 == pytest.approx(20, abs=0.5)  # "every twenty hours"
 
 
 def test_the_page_is_a_cell_that_a_person_marks_and_its_sample_stays_with_the_instructor():
