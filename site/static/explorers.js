@@ -166,15 +166,40 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  const answering = (name) => [...document.querySelectorAll(".cell")]
+    .filter((cell) => cell.querySelector(".cell_input")?.textContent.includes(`compare("${name}"`));
+
+  // An answer that stands below its question is folded until the number is typed, or until somebody opens it.
+  function fold(form) {
+    const { name, truth } = JSON.parse(form.dataset.asked);
+    if (truth !== undefined) return;
+    for (const output of answering(name).map((cell) => cell.querySelector(".cell_output")).filter(Boolean)) {
+      let folded = output.closest(".site-answer");
+      if (!folded) {
+        folded = document.createElement("details");
+        folded.className = "site-answer";
+        folded.append(Object.assign(document.createElement("summary"), { textContent: "The answer, once your number stands above" }));
+        output.replaceWith(folded);
+        folded.append(output);
+        folded.siteWaits = new Set();
+        addEventListener("beforeprint", () => { folded.open = true; });
+      }
+      folded.siteWaits.add(name);
+    }
+  }
+
   // Where the lesson sets its answer beside a guess, the guess of this page stands in it.
   function told(name, said) {
-    for (const cell of document.querySelectorAll(".cell")) {
-      if (!cell.querySelector(".cell_input")?.textContent.includes(`compare("${name}"`)) continue;
+    for (const cell of answering(name)) {
       const walk = document.createTreeWalker(cell.querySelector(".cell_output") ?? cell, NodeFilter.SHOW_TEXT);
       while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replace(UNSAID, `You said ${said}`);
+      const folded = cell.querySelector(".site-answer");
+      folded?.siteWaits.delete(name);
+      if (folded && !folded.siteWaits.size) folded.open = true;
     }
   }
 
   document.querySelectorAll(".site-explorer").forEach(explorer);
   document.querySelectorAll(".site-ask").forEach(question);
+  document.querySelectorAll(".site-ask").forEach(fold);
 });

@@ -268,6 +268,25 @@ def test_an_explorer_moves_without_a_kernel_and_shows_what_python_draws(build, o
 
 
 @pytest.mark.kernel
+def test_an_answer_is_folded_until_every_number_that_it_answers_is_typed(opened):
+    page = opened("light")
+    answer = page.locator("details.site-answer .cell_output")
+    assert answer.count() == 1  # one cell answers both questions of this lesson
+    assert not answer.is_visible()
+    first, second = (page.locator(f"form.site-ask:has([id='asked-04.p{k}'])") for k in (1, 2))
+    first.locator("input").fill("2")
+    first.locator("button").click()
+    assert not answer.is_visible()
+    second.locator("input").fill("18 GB")
+    second.locator("button").click()
+    page.wait_for_function("document.querySelector('.site-answer').open")
+    assert answer.is_visible()
+    assert "You said 2 GB" in answer.inner_text()
+    assert "You said 18 GB" in answer.inner_text()
+    assert not page.locator("details.site-answer:not([open])").count()
+
+
+@pytest.mark.kernel
 @pytest.mark.parametrize("ground", ["light", "dark"])
 def test_a_browser_without_a_network_draws_hovers_and_zooms(opened, ground):
     page = opened(ground)
