@@ -50,7 +50,7 @@ def _head(*cells: str) -> list[str]:
 
 
 def _judged(found: list[expertruns.Compared], way: str) -> str:
-    return f"{median([g for g in found if (g.part, g.way) == ('judging', way)]):.2f} (at most {TARGETS[way]:.2f})"
+    return f"{median([g for g in found if (g.part, g.way) == ('judging', way)]):.2f} (target: {TARGETS[way]:.2f})"
 
 
 def _constants() -> list[str]:

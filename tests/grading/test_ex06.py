@@ -67,6 +67,13 @@ def test_a_right_result_with_a_needless_sum_is_told_how_many_are_enough():
     assert "2 are enough" in " ".join(found.sentences)
 
 
+def test_a_setting_is_not_shown_as_a_call_of_the_program():
+    """mlp(w, x, dy) is played on ranks: nobody writes mlp(n_ranks=1, …)."""
+    said = " ".join(verdict("06.q1", programs.mlp_program(sum_y=False)).sentences)
+    assert "`n_ranks=2, " in said
+    assert "mlp(" not in said
+
+
 def test_both_sums_in_one_message_are_right():
     """dy is given beforehand, so the two parts can be sent together: less communication than was asked for."""
 
