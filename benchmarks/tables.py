@@ -44,7 +44,7 @@ def measure(name: str, python: str | None) -> object:
         rivals, other = importlib.import_module("rivals"), others(python)
         asked = "from importlib.metadata import version; print(version('mlsysim'))"
         version = subprocess.run([other, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
-        return {"version": version, "efficiencies": len(rivals.EFFICIENCIES), **rivals.measure(other)}
+        return {"version": version, **rivals.measure(other)}
     if name in ("lessons", "jupyterlab"):
         explorers = importlib.import_module("explorers")
         return explorers.of_the_lessons() if name == "lessons" else explorers.in_jupyterlab()
