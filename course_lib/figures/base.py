@@ -41,7 +41,17 @@ from course_lib.figures.axes import (
     size_axis,
     time_axis,
 )
-from course_lib.figures.marks import OUTSIDE, add_end_label, end_labels, limit_line, line, note, points, ring
+from course_lib.figures.marks import (
+    OUTSIDE,
+    add_end_label,
+    end_labels,
+    limit_line,
+    limit_name,
+    line,
+    note,
+    points,
+    ring,
+)
 from course_lib.figures.theme import CONFIG, FONT, HEIGHT, MARGIN, theme
 
 __all__ = [
@@ -56,6 +66,7 @@ __all__ = [
     "describe",
     "end_labels",
     "limit_line",
+    "limit_name",
     "line",
     "linear_axis",
     "log_axis",

@@ -13,6 +13,7 @@ from course_lib.figures.base import (
     base_figure,
     describe,
     limit_line,
+    limit_name,
     linear_axis,
     log_axis,
     note,
@@ -92,16 +93,7 @@ def time_and_memory(
         for i, (f, t) in enumerate(zip(faster, total))
     ]
     labels += [
-        note(
-            _("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity_B)),
-            role="limit",
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=at(below, capacity_B),
-            yref="y2",
-            yshift=11,
-        ),
+        limit_name(_("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity_B)), at(below, capacity_B), yref="y2"),
         note(_("■ computing"), role="limit", x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="top"),
         note(
             _("▨ communication"),

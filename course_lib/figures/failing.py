@@ -13,6 +13,7 @@ from course_lib.figures.base import (
     base_figure,
     count_axis,
     describe,
+    limit_name,
     line,
     linear_axis,
     log_axis,
@@ -218,16 +219,7 @@ def over_cluster(gpus, shares: dict, usd, ideal_usd, chosen: int, *, title: str 
             yshift=16,
             **shift,
         ),
-        note(
-            _("if nothing failed"),
-            role="limit",
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=float(ideal[-1]),
-            yref="y2",
-            yshift=-12,
-        ),
+        limit_name(_("if nothing failed"), float(ideal[-1]), yref="y2", yshift=-12),
     ]
     middle, places = np.log10(n), {}
     low = np.zeros(len(n))

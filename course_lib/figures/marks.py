@@ -202,6 +202,15 @@ def note(text: str, *, role: str = "", color: str | None = None, **place) -> dic
     return {"text": punctuated(text), **look, **place}
 
 
+def limit_name(text: str, y: float, *, yref: str = "y", yshift: float = 11) -> dict:
+    """Return the name of a level `limit_line`: at its right end, above it, or below with a negative `yshift`.
+
+    >>> limit_name("capacity", 80)["y"]
+    80
+    """
+    return note(text, role="limit", x=1, xref="paper", xanchor="right", y=y, yref=yref, yshift=yshift)
+
+
 def add_end_label(figure: go.Figure, text: str, y: float, role: str = "", *, x: float | None = None) -> go.Figure:
     """Add one label at the right end of a line (`y` as on the axis) of a figure that exists, or at `x`; returns the figure.
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from course_lib.base.errors import CourseError, finite, whole
 from course_lib.base.language import _
 from course_lib.base.scale import GB, say_bytes, say_number, say_time
-from course_lib.figures.base import base_figure, describe, limit_line, linear_axis, note
+from course_lib.figures.base import base_figure, describe, limit_line, limit_name, linear_axis, note
 from course_lib.figures.columns import same_length
 from course_lib.figures.degrees import HATCH, bars, frame_round
 from course_lib.figures.rows import row_label, rows_layout
@@ -120,16 +120,7 @@ def by_degree(
         if good[i] and m / GB > most / GB * 0.93
     ]
     labels.append(
-        note(
-            _("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity_B)),
-            role="limit",
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=capacity_B / GB,
-            yref="y2",
-            yshift=11,
-        )
+        limit_name(_("{gpu} has {size}").format(gpu=gpu, size=say_bytes(capacity_B)), capacity_B / GB, yref="y2")
     )
     frame = frame_round(here)
     columns = [_("tensor"), _("step"), *said.values(), _("memory"), _("fits")]

@@ -13,6 +13,7 @@ from course_lib.figures.base import (
     base_figure,
     describe,
     limit_line,
+    limit_name,
     line,
     linear_axis,
     log_axis,
@@ -77,16 +78,7 @@ def all_plans(
             yref="y",
             yshift=12,
         ),
-        note(
-            _("capacity {size}").format(size=say_bytes(capacity_B)),
-            role="limit",
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=capacity_B / GB,
-            yref="y",
-            yshift=11,
-        ),
+        limit_name(_("capacity {size}").format(size=say_bytes(capacity_B)), capacity_B / GB),
     ]
     head = _("{n} plans: the quickest takes {a} a step, the leanest {b} and {size}").format(
         n=say_number(n_plans),
