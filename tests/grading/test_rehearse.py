@@ -12,6 +12,7 @@ from course_lib.cli.main import main
 from course_lib.grading import onecell, rehearse
 from course_lib.grading.identify import exercise_of
 from tests.grading.handins import MISTAKEN, RIGHT, cell, copied, filled, release, without, write
+from tests.notebooks.lessons import SOLUTIONS, read
 
 kernel = pytest.mark.kernel
 
@@ -61,6 +62,11 @@ def test_copied_missing_and_changed_cells_are_named_by_their_question():
     text = copy.deepcopy(good)
     cell(text, "00-q1")["cell_type"] = "markdown"
     assert "00.q1 is no longer a code cell" in notes(text)
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda p: p.stem)
+def test_a_solution_is_nowhere_odd_a_page_for_a_person_among_its_cells(path):
+    assert rehearse.prepare(read(path), path.stem.split("_")[0])[1] == []
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, None])
