@@ -76,7 +76,7 @@ q7 = Question(
         Misconception(
             "the mean",
             _mean(lambda away: away),
-            _("You buy as many spares as hosts are away on average. Half of the time more are away."),
+            _("You buy as many spares as hosts are away on average. A strict promise needs more, a loose one fewer."),
             recognise=_from_mean(1.0),
         ),
         Misconception(
