@@ -1,6 +1,7 @@
 """Opens the course in JupyterLab: also as root, and without a display, where it prints the address."""
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -44,7 +45,8 @@ def command(root: Path, notebook: str, port: int, browser: bool) -> list[str]:
     >>> [word for word in command(Path("."), FIRST, 8888, browser=False) if "url" in word][0]
     '--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb'
     """
-    words = [sys.executable, "-m", "jupyterlab", "--log-level=WARN"]  # the address is printed at every level
+    # The address is printed at every level. Ctrl+C is not asked about: who waits for the answer has left by then.
+    words = [sys.executable, "-m", "jupyterlab", "--log-level=WARN", "--ServerApp.answer_yes=True"]
     words += [
         f"--ServerApp.root_dir={root}",
         f"--ServerApp.port={port}",
@@ -76,7 +78,14 @@ def run(args: argparse.Namespace) -> int:
     settings = Path(__file__).parent / "jupyter_config"
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     env = dict(os.environ, JUPYTER_CONFIG_PATH=os.pathsep.join(paths))
+    server = subprocess.Popen(command(root, args.notebook, args.port, browser), cwd=root, env=env)
     try:
-        return subprocess.call(command(root, args.notebook, args.port, browser), cwd=root, env=env)
-    except KeyboardInterrupt:
+        return server.wait()
+    except KeyboardInterrupt:  # a terminal gives it to the server, too, which ends its kernels before it ends
+        for insist in (None, server.terminate, server.kill):
+            if insist is not None:
+                insist()
+            with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+                server.wait(20)
+                break
         return 0

@@ -142,13 +142,18 @@ class Batch:
             except CourseError as error:
                 refused.append(failed(job, str(error)) | {"state": "refused", "exercise": meant(one.shown)})
             self.times[one.shown] = late.handed_in(one.submitted)
-        jobs = []
+        jobs, read = [], {one.shown: (one, job) for one, job in found}
         for (one, job), winner in zip(found, winners(found), strict=True):
             if winner is None:
                 jobs.append(job)
-            else:
-                reason = _("{file} was marked instead.").format(file=winner)
-                refused.append(failed(job, reason) | {"state": "passed over", "exercise": meant(one.shown)})
+                continue
+            passed = failed(job, _("{file} was marked instead.").format(file=winner))
+            chosen, taken = read[winner]
+            if one.modified_s > chosen.modified_s and job.content != taken.content:
+                passed["flags"] = [
+                    _("{file} is newer than {other}, which was marked.").format(file=one.shown, other=winner)
+                ]
+            refused.append(passed | {"state": "passed over", "exercise": meant(one.shown)})
         return jobs, refused
 
     def _key(self, one: HandIn, content: bytes) -> str:

@@ -2,11 +2,16 @@
 
 import csv
 import json
+import os
 from datetime import UTC, datetime
 
 import pytest
 
 from course_lib.grading import late, learnerpage, people, report, sandbox
+from course_lib.grading.batch import Batch
+from course_lib.grading.intake import collect
+from course_lib.grading.jobs import Settings
+from course_lib.grading.ledger import Ledger
 from course_lib.grading.runner import Options, grade
 
 from .handins import RIGHT, ROOT, filled, write
@@ -85,6 +90,26 @@ def test_without_a_gradebook_nobody_has_given_anything(tmp_path):
 def table(path):
     with open(path, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "age_s", "answer", "named"),
+    [("00 (1).ipynb", -60, 2, True), ("00 (1).ipynb", 60, 2, False), ("00 (1).ipynb", -60, 1, False)],
+    ids=["a newer try", "an older one", "the same again"],
+)
+def test_a_newer_file_that_is_passed_over_is_named(tmp_path, name, age_s, answer, named):
+    first = write(tmp_path / "kim" / "00_start_here.ipynb", filled({"00-q4": "ben_GBps = 1"}, "kim"))
+    other = write(tmp_path / "kim" / name, filled({"00-q4": f"ben_GBps = {answer}"}, "kim"))
+    os.utime(first, (1e9, 1e9))
+    os.utime(other, (1e9 - age_s, 1e9 - age_s))
+    options = Options(to=tmp_path / "grading")
+    with Ledger(options.to / "ledger.jsonl") as ledger:
+        batch = Batch(options, Settings("s", options.limits, True, ("kim",), ()), ledger, lambda *_told: None)
+        jobs, left = batch._jobs(collect(tmp_path))
+    assert [job.shown for job in jobs] == ["kim/00_start_here.ipynb"]
+    (passed,) = [one for one in left if one["state"] == "passed over"]
+    said = ["kim/00 (1).ipynb is newer than kim/00_start_here.ipynb, which was marked."]
+    assert passed["flags"] == (said if named else [])
 
 
 @pytest.mark.nbgrader

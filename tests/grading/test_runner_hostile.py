@@ -99,6 +99,11 @@ can("secret", lambda: {SECRET!r} in str(os.environ))
 can("processes", lambda: [p for p in os.listdir("/proc") if p.isdigit() and int(p) > 2])
 can("root", lambda: os.getuid() == 0 or os.getgid() == 0 or os.getgroups())
 can("setuid", lambda: os.setuid(0) is None)
+status = "/proc/self/status"
+rights = lambda text: [line for line in text.splitlines() if line[:6] in ("CapInh", "CapPrm", "CapEff", "CapAmb") and line[7:].strip("0\\t")]
+can("rights", lambda: rights(open(status).read()))
+can("rights after a start", lambda: rights(subprocess.run(["cat", status], capture_output=True, text=True).stdout))
+can("hostname", lambda: socket.sethostname("mine") is None)
 can("library", lambda: open("/course/course_lib/__init__.py", "a"))
 can("packages", lambda: open("/packages/0/x", "w"))
 can("usr", lambda: open("/usr/x", "w"))
@@ -109,7 +114,9 @@ payload_GBps = lambda *a: seen
 """
     before = sorted(p.name for p in tmp_path.iterdir())
     result = mark(filled(RIGHT | {"00-q1": spy + "\nraise ValueError(sorted(k for k in seen if seen[k]))"}, "alice"))
-    assert "ValueError: ['own folder']" in said(result, 0), said(result, 0)
+    # Where the grader is no root, the one user that there is counts as 0 inside: a number without a right.
+    sees = ["own folder"] if os.geteuid() == 0 else ["own folder", "root", "setuid"]
+    assert f"ValueError: {sees}" in said(result, 0), said(result, 0)
     listener.settimeout(0.2)
     with pytest.raises(TimeoutError):
         listener.accept()
