@@ -4,9 +4,31 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from course_lib.base.errors import CourseError
+from course_lib.base.language import _
+
+
+class Request:
+    """What all requests have in common: they are no answers, and say so where somebody computes with one.
+
+    >>> AllReduce(1.0) + 1
+    Traceback (most recent call last):
+    ...
+    course_lib.base.errors.CourseError: AllReduce(…) only asks: write y = yield AllReduce(…), and compute with y.
+    """
+
+    __slots__ = ()
+
+    def _no_answer(self, *_others: object, **_options: object) -> None:
+        name = type(self).__name__
+        raise CourseError(_("{name}(…) only asks: write y = yield {name}(…), and compute with y.").format(name=name))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = _no_answer
+    __truediv__ = __rtruediv__ = __neg__ = __getitem__ = __array__ = _no_answer
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AllReduce:
+class AllReduce(Request):
     """Ask for the sum of `x` over the group; the answer has the shape of x."""
 
     x: object
@@ -14,7 +36,7 @@ class AllReduce:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReduceScatter:
+class ReduceScatter(Request):
     """Ask for this rank's part of the sum of `x` over the group, cut along `axis` (which the group has to divide)."""
 
     x: object
@@ -23,7 +45,7 @@ class ReduceScatter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AllGather:
+class AllGather(Request):
     """Ask for the parts `x` of all ranks in the group, joined along `axis`."""
 
     x: object
@@ -32,7 +54,7 @@ class AllGather:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Broadcast:
+class Broadcast(Request):
     """Ask for the root's `x` (the others may give None); `root` is a rank number, not a place in the group."""
 
     x: object
@@ -41,7 +63,7 @@ class Broadcast:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AllToAll:
+class AllToAll(Request):
     """Give one array to each rank of the group and ask for the list of those meant for this rank, in group order."""
 
     parts: Sequence
@@ -49,7 +71,7 @@ class AllToAll:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Send:
+class Send(Request):
     """Send `x` to a rank; goes on when that rank receives (answer: None)."""
 
     x: object
@@ -57,14 +79,14 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recv:
+class Recv(Request):
     """Ask for what rank `source` sends."""
 
     source: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SendRecv:
+class SendRecv(Request):
     """Send `x` to one rank and ask for what another sends, both at once."""
 
     x: object

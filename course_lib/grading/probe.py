@@ -121,11 +121,11 @@ def failure(error: BaseException) -> str:
         said = message
     own = [f for f in traceback.extract_tb(error.__traceback__) if not _is_library(f.filename)]
     if not own:
-        return _("It raised {said}.").format(said=said)
+        return said if type(error) is CourseError else _("It raised {said}.").format(said=said)
     code = (own[-1].line or linecache.getline(own[-1].filename, own[-1].lineno or 0)).strip()
-    if type(error) is CourseError:
-        said = said.rstrip(".")  # the sentence goes on
     at = _(" in line {line}").format(line=own[-1].lineno) + (f": `{code}`" if code else "")
+    if type(error) is CourseError:  # already a sentence, which the place follows
+        return _("{said} It came up{at}.").format(said=said, at=at)
     return _("It raised {said}{at}.").format(said=said, at=at)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from course_lib.base.errors import CourseError
 from course_lib.comm.driver import AllGather, AllReduce
 from course_lib.grading import bank, notebook
 from course_lib.grading.bank.ex06 import programs, q2_counted, q4_sequence, q6_three_links
@@ -72,6 +73,40 @@ def test_a_setting_is_not_shown_as_a_call_of_the_program():
     said = " ".join(verdict("06.q1", programs.mlp_program(sum_y=False)).sentences)
     assert "`n_ranks=2, " in said
     assert "mlp(" not in said
+
+
+def test_a_request_that_is_not_yielded_says_what_to_write():
+    """The commonest slip of all: no answer is waited for, and the request itself is added to."""
+
+    def forgot(w, x, dy):
+        before = x @ w["w1"] + w["b1"]
+        y = AllReduce(np.maximum(before, 0) @ w["w2"])
+        dx = yield AllReduce(((dy @ w["w2"].T) * (before > 0)) @ w["w1"].T)
+        return y + w["b2"], dx
+
+    said = " ".join(verdict("06.q1", forgot).sentences)
+    assert "write y = yield AllReduce(…)" in said
+    assert "It raised" not in said
+
+
+@pytest.mark.parametrize(
+    "compute", [lambda r: np.ones(2) + r, lambda r: r @ np.ones(2), lambda r: r[0], np.sum, np.array]
+)
+@pytest.mark.parametrize("request_", [AllReduce(np.ones(2)), AllGather(np.ones(2))])
+def test_nobody_computes_with_a_request(compute, request_):
+    with pytest.raises(CourseError, match="only asks"):
+        compute(request_)
+
+
+def test_a_program_that_yields_an_array_gets_one_sentence():
+    def bare(w, x, dy):
+        y = yield x @ w["w1"] @ w["w2"]
+        return y, y
+
+    said = verdict("06.q1", bare).sentences[0]
+    assert "may yield" in said
+    assert "It raised" not in said
+    assert not said.endswith("..")
 
 
 def test_both_sums_in_one_message_are_right():
