@@ -4,7 +4,7 @@ from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_share
 from course_lib.comm.meaning import canonical_op
-from course_lib.machine import judgecopies, judgenccl, judgesweeps, judgetools
+from course_lib.machine.judging import beforespeed, copies, logsweeps, wiring
 from course_lib.machine.otherfiles import anything
 from course_lib.machine.recognise import Reading, read
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Cause, Finding, Report, Sweep
@@ -77,24 +77,24 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
         if reading.topo is not None:
             others = reading.topos[1:] + tuple(r.topo for r in readings if r.topo is not None and r is not reading)
             _take(
-                judgetools.topology(reading.topo, made if reading.topo is topo else None, others),
+                wiring.topology(reading.topo, made if reading.topo is topo else None, others),
                 findings,
                 causes,
                 notes,
                 enough,
             )
         if reading.nvlink is not None:
-            _take(judgetools.link_states(reading.nvlink), findings, causes, notes, enough)
+            _take(wiring.link_states(reading.nvlink), findings, causes, notes, enough)
         if reading.p2p is not None:
-            _take(judgecopies.peers(reading.p2p, link), findings, causes, notes, enough)
+            _take(copies.peers(reading.p2p, link), findings, causes, notes, enough)
         if reading.nvbandwidth is not None:
-            _take(judgecopies.bandwidths(reading.nvbandwidth, link, slot_Bps(gpu)), findings, causes, notes, enough)
+            _take(copies.bandwidths(reading.nvbandwidth, link, slot_Bps(gpu)), findings, causes, notes, enough)
     log = one_log([r.nccl for r in readings if r.nccl is not None])
     trouble = False
     if log is not None:
-        found, why = judgenccl.log_states(log)
-        wrong, corrupt, said = judgenccl.wrong_data(log)
-        apart, alone = judgenccl.not_joined(log)
+        found, why = beforespeed.log_states(log)
+        wrong, corrupt, said = beforespeed.wrong_data(log)
+        apart, alone = beforespeed.not_joined(log)
         findings = [*wrong, *apart, *found, *findings]
         causes = [*corrupt, *alone, *why, *causes]
         notes += said
@@ -114,7 +114,7 @@ def _judged(readings: list[Reading], place, n_ranks, n_hosts, op, host_Bps) -> R
                 "host_Bps": host_Bps,
                 "gpu": gpu,
             }
-            sweeps, more, also = judgesweeps.sweeps(log, topo, made, **settings)
+            sweeps, more, also = logsweeps.sweeps(log, topo, made, **settings)
             findings += also
             notes += more
             for sweep in sweeps:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from course_lib.machine import fabricof, nccltests, nvbandwidth, nvlink, p2p, ranks, recognise, topo
-from course_lib.machine.bounds import network_bounds
 from course_lib.machine.gallery import FIXTURES
+from course_lib.machine.judging.bounds import network_bounds
 
 ROW = "   134217728      33554432     float     sum      -1    631.2  212.64  372.12      0    630.5  212.87  372.53      0"
 

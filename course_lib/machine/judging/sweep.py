@@ -7,12 +7,12 @@ from course_lib.base.errors import CourseError, whole
 from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate, say_share
 from course_lib.comm.meaning import bus_factor, canonical_op
-from course_lib.machine.bounds import network_bounds
-from course_lib.machine.causes import Case, ranked
-from course_lib.machine.judgelinks import BOUND_SLACK, against_bounds, link_arithmetic, link_limit, wire_in_switch
+from course_lib.machine.judging.bounds import network_bounds
+from course_lib.machine.judging.causes import Case, ranked
+from course_lib.machine.judging.links import BOUND_SLACK, against_bounds, link_arithmetic, link_limit, wire_in_switch
+from course_lib.machine.judging.shape import LARGE_B, shape_of
+from course_lib.machine.judging.suspect import suspected
 from course_lib.machine.records import CANNOT_TELL, FINDING, HEALTHY, Finding, Suspected, Sweep
-from course_lib.machine.shape import LARGE_B, shape_of
-from course_lib.machine.suspect import suspected
 from course_lib.timing.system import System, load
 from course_lib.timing.system import names as system_names
 from course_lib.timing.tuning import predict

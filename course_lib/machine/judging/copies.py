@@ -5,7 +5,7 @@ import numpy as np
 from course_lib.base.language import _
 from course_lib.base.units import say_rate, say_share
 from course_lib.machine.gpunames import CONSUMER
-from course_lib.machine.judgetools import Verdict, listed
+from course_lib.machine.judging.wiring import Verdict, listed
 from course_lib.machine.matrices import Matrix
 from course_lib.machine.nvbandwidth import Bandwidths
 from course_lib.machine.p2p import PeerTest

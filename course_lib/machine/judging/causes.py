@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from course_lib.base.language import _
 from course_lib.base.units import say_rate, say_share
+from course_lib.machine.judging.shape import Shape
+from course_lib.machine.judging.suspect import codes
 from course_lib.machine.records import Cause, Suspected
-from course_lib.machine.shape import Shape
-from course_lib.machine.suspect import codes
 from course_lib.timing.system import System
 
 

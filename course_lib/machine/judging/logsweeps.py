@@ -4,8 +4,8 @@ from course_lib.base.language import _
 from course_lib.base.units import say_bytes, say_rate
 from course_lib.machine import systems
 from course_lib.machine.fabricof import Fabric
-from course_lib.machine.judge import judge
-from course_lib.machine.judgenccl import same_gpu
+from course_lib.machine.judging.beforespeed import same_gpu
+from course_lib.machine.judging.sweep import judge
 from course_lib.machine.nccljobs import Job, NcclLog, repeated_sizes
 from course_lib.machine.records import Finding, Sweep
 from course_lib.machine.topo import TopoMatrix

@@ -4,9 +4,9 @@ import numpy as np
 
 from course_lib.base.language import _
 from course_lib.base.units import say_rate, say_time
+from course_lib.machine.judging.shape import Shape
 from course_lib.machine.ncclfacts import Fact
 from course_lib.machine.records import Suspected
-from course_lib.machine.shape import Shape
 from course_lib.timing.system import System
 
 HOST_STAGED_Bps = 40e9  # PCIe 5 host memory staging stays below
