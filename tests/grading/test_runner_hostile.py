@@ -100,7 +100,8 @@ can("processes", lambda: [p for p in os.listdir("/proc") if p.isdigit() and int(
 can("root", lambda: os.getuid() == 0 or os.getgid() == 0 or os.getgroups())
 can("setuid", lambda: os.setuid(0) is None)
 status = "/proc/self/status"
-rights = lambda text: [line for line in text.splitlines() if line[:6] in ("CapInh", "CapPrm", "CapEff", "CapAmb") and line[7:].strip("0\\t")]
+kinds = ("CapInh", "CapPrm", "CapEff", "CapAmb")
+rights = lambda text: [line for line in text.splitlines() if line[:6] in kinds and line[7:].strip("0\\t")]
 can("rights", lambda: rights(open(status).read()))
 can("rights after a start", lambda: rights(subprocess.run(["cat", status], capture_output=True, text=True).stdout))
 can("hostname", lambda: socket.sethostname("mine") is None)
