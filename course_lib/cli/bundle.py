@@ -1,6 +1,7 @@
 """`interconnect bundle`: the archive for a class, without solutions, instructor pages and tests; the same bytes each time."""
 
 import argparse
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -38,6 +39,38 @@ def files(root: Path) -> list[Path]:
     )
 
 
+def content(root: Path, name: Path) -> bytes:
+    """Return what the archive holds under `name`: the course's file, but for two pages that speak of what is kept back.
+
+    The README loses the sections that lead there and the command that runs the tests; the rules for assistants that are
+    released with the exercises stand in the place of those for whoever extends the course.
+    """
+    if name == Path("AGENTS.md"):
+        return (root / "exercises" / "AGENTS.md").read_bytes()
+    data = (root / name).read_bytes()
+    return learners(data.decode("utf-8")).encode("utf-8") if name == Path("README.md") else data
+
+
+def learners(readme: str) -> str:
+    """Return a README without sections that lead to what is kept back, and without the tests.
+
+    >>> print(learners("# A\\n\\n## Two commands\\n\\nmake lab\\nmake test\\n\\n## For a class\\n\\n[x](instructor/README.md)\\n"), end="")
+    # A
+    <BLANKLINE>
+    ## Start
+    <BLANKLINE>
+    make lab
+    <BLANKLINE>
+    """
+    sections = re.split(r"(?m)^(?=## )", readme)
+    away = re.compile(rf"\]\((?:{'|'.join(map(re.escape, (*KEPT_BACK, 'AGENTS.md')))})[/)#]")
+    kept = "".join(one for one in sections if not away.search(one))
+    kept = kept.replace("## Two commands", "## Start").replace(
+        "The second time both start at once.", "The second time it starts at once."
+    )
+    return re.sub(r"(?m)^make test\b.*\n", "", kept)
+
+
 def run(args: argparse.Namespace) -> int:
     """Write the archive and say what is in it; refuses if a notebook in it still holds a solution."""
     root = course_root()
@@ -53,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
                 # A fixed date, so that the same course gives the same archive.
                 entry = zipfile.ZipInfo(f"interconnect-course/{name.as_posix()}", (2026, 1, 1, 0, 0, 0))
                 entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                archive.writestr(entry, (root / name).read_bytes())
+                archive.writestr(entry, content(root, name))
     except OSError as error:
         raise CourseError(_("{path} cannot be written: {why}.").format(path=args.output, why=error.strerror)) from None
     print(_("{path}: {n} files").format(path=args.output, n=len(names)))

@@ -2,9 +2,10 @@
 
 import argparse
 import importlib
+import posixpath
 import re
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -64,6 +65,23 @@ def test_learners_get_the_rules_and_nothing_of_the_instructor(tmp_path):
     names = zipfile.ZipFile(args.output).namelist()
     assert "interconnect-course/exercises/AGENTS.md" in names
     assert not [name for name in names if "instructor" in name or "solutions/" in name or "rubric" in name]
+
+
+def test_pages_of_the_archive_lead_to_what_is_in_it_and_no_assistant_reads_how_the_house_is_built(tmp_path):
+    args = argparse.Namespace(output=tmp_path / "course.zip")
+    assert bundle.run(args) == 0
+    with zipfile.ZipFile(args.output) as archive:
+        names = set(archive.namelist())
+        folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}
+        for page in sorted(name for name in names if name.endswith(".md") and name.count("/") <= 2):
+            text = archive.read(page).decode("utf-8")
+            for target in re.findall(r"\]\(([^)#:\s]+)", text):
+                place = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+                assert place in names | folders, f"{page} leads to {target}"
+        readme = archive.read("interconnect-course/README.md").decode("utf-8")
+        assert "make lab" in readme
+        assert "make test" not in readme
+        assert archive.read("interconnect-course/AGENTS.md") == (KIT / "assistants.md").read_bytes()
 
 
 def test_the_rules_forbid_solving_and_say_how_to_help():
