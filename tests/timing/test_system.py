@@ -179,7 +179,9 @@ def test_every_line_of_the_table_can_be_trusted(row):
         assert row[f"{kind}_in_network"] in ("yes", "no"), STEP
         rate, latency = row[f"{kind}_bandwidth_GBps"], row[f"{kind}_latency_us"]
         if hardware.names_a_value(rate):  # a link of the table: its latency stands there, too, and only there
-            assert latency == f"{rate.split('.')[0]}.step_s", STEP
+            assert latency == f"{rate.split('.')[0]}.step_s", (
+                f"{STEP}: the latency is step_s of the link, as step 4 has it"
+            )
         assert hardware.in_unit(latency, "us") >= 0, STEP
         assert hardware.names_a_value(latency) or "assumed" in row["note"], f"{STEP}: a typed latency is assumed"
     assert row["source"], f"a source is missing; {STEP}"
