@@ -1,5 +1,8 @@
 """Published measurements: complete, sorted, sourced, one direction."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -52,6 +55,38 @@ def test_the_cube_mesh_shows_its_links_one_direction():
     assert row[1:3] == pytest.approx(24.2, abs=0.2)
     assert row[3:5] == pytest.approx(48.4, abs=0.2)
     assert row[5:] == pytest.approx(7.2, abs=0.2)
+
+
+def pairs(name):
+    values = measured.matrix(name).values
+    return values[~np.eye(len(values), dtype=bool)]
+
+
+def test_values_that_the_hardware_table_takes_from_a_series_are_in_it():
+    assert hardware.value("ib-edr", "latency_s") == measured.series("rdma-gpu-edr-latency").time_s[0]
+    for link, matrix in (("nvlink3", "a100-8"), ("nvlink5", "gb200-4")):
+        assert pairs(matrix).min() < hardware.value(link, "copy_Bps") < pairs(matrix).max()
+    row = measured.matrix("dgx1-v100-latency").values[0, 1:5]
+    assert row.min() == pytest.approx(hardware.value("nvlink2", "latency_s"), rel=0.03)
+
+
+@pytest.mark.parametrize("link", ["nvlink1", "nvlink3", "nvlink4", "nvlink5"])
+def test_what_a_note_says_of_a_matrix_is_in_it(link):
+    low, high = re.search(r"four-GPU NVLink node ([\d.]+) to ([\d.]+)", hardware.line(link, "latency_s").note).groups()
+    seen = pairs("nvlink4gpu-latency") * 1e6
+    assert (float(low), float(high)) == pytest.approx((seen.min(), seen.max()), abs=0.05)
+    assert pairs("nvlink4gpu-latency-off").min() * 1e6 > 4 * seen.max()  # staged in host memory
+
+
+def test_every_series_and_matrix_is_read_by_somebody():
+    root = Path(__file__).parents[2]
+    files = [
+        p for place in ("course_lib", "notebooks", "solutions", "tests") for p in (root / place).rglob("*.[pi][yp]*")
+    ]
+    text = " ".join(p.read_text(encoding="utf-8") for p in files if p.suffix in (".py", ".ipynb"))
+    assert [
+        n for n in (*measured.series_names(), *measured.matrix_names()) if f'"{n}' not in text.replace("\\", "")
+    ] == []
 
 
 def test_unknown_names_are_answered_with_the_nearest():
