@@ -62,14 +62,16 @@ def _judge(target: Target, claim: Claim | None, on: dt.date) -> Verdict:
         return Verdict(target, claim, MISSED, text.format(**words))
     if claim.evidence == "predicted" and not claim.valid:
         text = _(
-            "{title}: {value} keeps the target, {bound}, but the prediction is outside its range of validity; {above} decides, or {owner} measures."
+            "{title}: {value} keeps the target, {bound}, but the prediction is outside its range of validity; "
+            "{above} decides, or {owner} measures."
         )
         return Verdict(target, claim, OUTSIDE, text.format(**words))
     strength = {"measured": 2, "predicted": 1, "assumed": 0}
     if strength[claim.evidence] < strength.get(target.needs, 1 if claim.evidence == "assumed" else 0):
         needs = _(target.needs or "predicted")
         text = _(
-            "{title}: {value} keeps the target, {bound}, but it is {from} and the gate needs it {needs}; {above} decides, or {owner} brings it."
+            "{title}: {value} keeps the target, {bound}, but it is {from} and the gate needs it {needs}; "
+            "{above} decides, or {owner} brings it."
         )
         return Verdict(target, claim, OUTSIDE, text.format(needs=needs, **words))
     if target.review < on:
