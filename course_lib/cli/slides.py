@@ -174,9 +174,10 @@ def height(cell: Any) -> float:
     paragraphs = cell.source.count("\n\n") + 1
     pixels = 30.0 * lines + 20 * paragraphs
     for output in getattr(cell, "outputs", []):
-        text = str(output.get("data", {}).get("text/html", "")) or str(output.get("data", {}).get("text/plain", ""))
+        data = output.get("data", {})
+        text = str(data.get("text/html", "") or data.get("text/plain", "") or "".join(output.get("text", "")))
         drawn = re.search(r'"height": ?(\d+)', text)
-        pixels += float(drawn[1]) if drawn else 28.0 * (1 + text.count("\n"))
+        pixels += float(drawn[1]) if drawn else 28.0 * sum(1 + len(line) // 95 for line in text.splitlines())
     return pixels
 
 

@@ -131,3 +131,20 @@ def test_a_lesson_that_does_not_run_is_named_with_its_error(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
     with pytest.raises(CourseError, match=r"07_broken\.ipynb does not run .* ZeroDivisionError: division by zero"):
         slides.page(path)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        nbformat.v4.new_output("stream", text="one line of a log\n" * 14),
+        nbformat.v4.new_output("display_data", data={"text/plain": "one line of a log\n" * 14}),
+        nbformat.v4.new_output("stream", text="one long line of a log that goes on and on " * 34),
+    ],
+    ids=["printed", "shown", "long"],
+)
+def test_what_a_cell_prints_takes_room_on_a_slide(output):
+    """A table of ten lines and fourteen printed ones do not fit below one another."""
+    table = nbformat.v4.new_markdown_cell("\n".join(["# Tools", *["| a | b |"] * 10]), metadata={"tags": ["workshop"]})
+    printed = nbformat.v4.new_code_cell("print(log)", outputs=[output], metadata={"tags": ["workshop"]})
+    made = slides.live_path(nbformat.v4.new_notebook(cells=[table, printed]))
+    assert [cell.metadata.slideshow.slide_type for cell in made.cells] == ["slide", "subslide"]
