@@ -98,7 +98,7 @@ def past_the_box() -> list[str]:
     """Return what each GPU of lesson 06's sliced model did in one box of eight, and what it kept in two and four.
 
     >>> past_the_box()[1]
-    '16 GPUs in 2 boxes: 6,250 tokens a second each, 57 % of that'
+    '16 GPUs in 2 boxes: 6,246 tokens a second each, 57 % of that'
     """
     box, *more = (run for run in tensorscaling.rows("tensor") if run.tensor >= tensorscaling.GPUS_PER_HOST)
     first = _("{n} GPUs in one box: {rate} tokens a second each").format(
