@@ -31,11 +31,21 @@ RUN_DONE = """() => { const w = window.jupyterapp?.shell.currentWidget; const k 
   const ran = m => m.type !== 'code' || !m.sharedModel.getSource().trim() || m.executionCount !== null;
   return w.content.widgets.every(c => ran(c.model)); }"""
 
-# An output is in the page before its text is: one without a text shows what it is made of.
+# JupyterLab puts cells that are out of sight into the page when it has time, and fills outputs and widgets after that: until all
+# are there, an error is not seen and an explorer is not found.
+ALL_SHOWN = """() => window.jupyterapp.shell.currentWidget.content.widgets.every(cell => {
+  if (!cell.node.isConnected || cell.isPlaceholder()) return false;
+  if (cell.model.type !== 'code') return true;
+  const shown = [...cell.outputArea.node.querySelectorAll(':scope > .jp-OutputArea-child > .jp-OutputArea-output')];
+  const figures = [...cell.node.querySelectorAll('.ic-explorer .ic-figure')];
+  const full = e => e.classList.contains('jupyter-widgets') ? e.querySelector('.widget-box') : e.childNodes.length;
+  return shown.length >= cell.model.outputs.length && shown.every(full)
+    && figures.every(e => e.querySelector('svg.main-svg')); })"""
+
 ERRORS = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
   .filter(e => /stderr|jupyter.error/.test(e.dataset.mimeType))
   .map(e => { const cells = [...document.querySelectorAll('.jp-Cell')];
-    return `cell ${cells.indexOf(e.closest('.jp-Cell'))}: ${e.textContent.trim() || e.outerHTML.slice(0, 400)}`; })"""
+    return `cell ${cells.indexOf(e.closest('.jp-Cell'))}: ${e.textContent.trim()}`; })"""
 
 # What an explorer shows, as a short text; the random parts of Plotly's ids are left out.
 PICTURE = """e => { const seen = [...e.querySelectorAll('.ic-head, .ic-figure svg, .ic-eq, .ic-sentence, .ic-message')]
@@ -207,6 +217,7 @@ class Watched:
         if run:
             self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
             self.page.wait_for_function(RUN_DONE, timeout=400_000)
+            self.page.wait_for_function(ALL_SHOWN)
         return self
 
     def save(self) -> None:

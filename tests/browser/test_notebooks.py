@@ -3,7 +3,7 @@
 import pytest
 
 from . import access
-from .lab import ROOT, drive_every_control
+from .lab import ROOT, drive_every_control, visible_explorers
 
 pytestmark = pytest.mark.browser
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -13,6 +13,7 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 def test_a_lesson_works_for_every_reader(browser, watch, path):
     page = watch(f"notebooks/{path.name}", height=1400)
     assert page.outputs_with_errors() == []
+    assert len(visible_explorers(page)) == page.page.locator(".ic-explorer:has(.ic-figure)").count() > 0
     assert drive_every_control(page) == []
     assert access.cut_options(page.page) == []
     assert access.faults(page.page, ".ic-explorer", ".jp-RenderedPlotly") == []
