@@ -34,9 +34,10 @@ def cells_of(notebook: Mapping[str, Any], headings: list[str] | None = None) -> 
 
 
 def of_format(form: Mapping[str, Any], root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and notebook for each step of a format that shows a lesson, in the order of the plan."""
-    for day in form.get("day", []):
-        for text in day["steps"]:
+    """Yield name and notebook for each step of a format that shows a lesson, in the order of the plan; a week is a live path."""
+    weeks = [f"live {number}" for number in form.get("weeks", [])]
+    for steps in [*(day["steps"] for day in form.get("day", [])), weeks]:
+        for text in steps:
             kind, _space, rest = text.partition(" ")
             number, _colon, names = rest.partition(":")
             path = next((root / "notebooks").glob(f"{number.strip()}_*.ipynb"), None)
@@ -47,7 +48,7 @@ def of_format(form: Mapping[str, Any], root: Path) -> Iterator[tuple[str, dict[s
 
 
 def write(plan: Mapping[str, Any], root: Path, folder: Path) -> list[Path]:
-    """Write the notebooks of all formats that have days into a folder for each, and return their paths."""
+    """Write the notebooks of all formats into a folder for each, and return their paths."""
     written = []
     for form in plan["format"]:
         for name, notebook in of_format(form, root):

@@ -177,3 +177,4 @@ def test_notebooks_of_a_class_hold_the_live_cells_and_no_link_into_the_course(tm
             assert not re.search(r"\]\([^)]*\.(ipynb|md)\)", "".join(cell["source"] for cell in cells))
     half = {path.stem.split("_")[0] for path in (tmp_path / "half_day").iterdir()}
     assert half == {"00", "01", "03", "04", "05", "06"}
+    assert len(list((tmp_path / "semester").iterdir())) == len(PLAN["format"][3]["weeks"])
