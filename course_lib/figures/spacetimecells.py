@@ -1,4 +1,4 @@
-"""Cells of a schedule's state: a slot's shade says how many parts are summed in it, its number how many or whose chunk it is."""
+"""Cells of a schedule's state: a slot's shade says how many parts are summed in it, its number how many or whose."""
 
 import numpy as np
 

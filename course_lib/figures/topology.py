@@ -1,4 +1,4 @@
-"""Topology: a machine with what flows over its links; width is what flows, colour how full a link is, the fullest in the title."""
+"""Topology: a machine with what flows over its links; width is the flow, colour how full a link is, the fullest titled."""
 
 import numpy as np
 import plotly.graph_objects as go

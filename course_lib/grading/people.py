@@ -1,4 +1,4 @@
-"""What people gave in Formgrader, points and comments: read from the gradebook at every run, laid over what the machine found."""
+"""What people gave in Formgrader, points and comments: read at every run, laid over what the machine found."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Bus bandwidth: what a link carries when an algorithm reaches a bus bandwidth, and the bus bandwidth that full links would give."""
+"""Bus bandwidth: what a link carries when an algorithm reaches one, and the one that full links would give."""
 
 import functools
 
