@@ -65,9 +65,7 @@ def learners(readme: str) -> str:
     sections = re.split(r"(?m)^(?=## )", readme)
     away = re.compile(rf"\]\((?:{'|'.join(map(re.escape, (*KEPT_BACK, 'AGENTS.md')))})[/)#]")
     kept = "".join(one for one in sections if not away.search(one))
-    kept = kept.replace("## Two commands", "## Start").replace(
-        "The second time both start at once.", "The second time it starts at once."
-    )
+    kept = kept.replace("## Two commands", "## Start")
     return re.sub(r"(?m)^make test\b.*\n", "", kept)
 
 
