@@ -1,1 +1,1 @@
-"""Judging: what was read, held against what the machine should do; findings, and causes with the test that would confirm each."""
+"""Judging: what was read, held against what the machine should do; findings, and causes with a test for each."""
