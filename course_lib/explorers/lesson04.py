@@ -18,6 +18,7 @@ from course_lib.explorers.controls import Choice, SizeSlider
 from course_lib.explorers.explorer import Explorer, Guess
 from course_lib.explorers.stepper import Stepper
 from course_lib.figures.busbw import measured_beside
+from course_lib.figures.layoutparts import kind_word
 from course_lib.figures.spacetime import spacetime
 from course_lib.figures.stepbars import in_time
 from course_lib.timing.place import topology_of
@@ -109,6 +110,21 @@ def _equation(now: Stepped) -> tuple[str, str]:
     )
 
 
+def _in_words(link: str) -> str:
+    """Return a link with the names that figures give to its ends; ends in several hosts keep theirs.
+
+    >>> _in_words("nvswitch 0 → gpu 3"), _in_words("host 0 nic 1 → leaf 0")
+    ('NVSwitch 0 → GPU 3', 'host 0 nic 1 → leaf 0')
+    """
+    words = []
+    for end in link.split(" → "):
+        kind, n = end.rsplit(" ", 1)
+        if kind in ("nvswitch", "pcie-switch", "cpu"):
+            end = f"{kind_word(kind, 1)} {n}"
+        words.append(_("GPU {n}").format(n=n) if kind == "gpu" else end)
+    return " → ".join(words)
+
+
 def _sentence(now: Stepped) -> str:
     said = now.proof.sentence
     if not now.timed.time_s or not now.timed.message_B:
@@ -122,7 +138,7 @@ def _sentence(now: Stepped) -> str:
         said
         + " "
         + _("{size} make a bus bandwidth of {rate}; the fullest link is {link}.").format(
-            size=say_bytes(timed.message_B), rate=say_rate(rate), link=slowest
+            size=say_bytes(timed.message_B), rate=say_rate(rate), link=_in_words(slowest)
         )
     )
 

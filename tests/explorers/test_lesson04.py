@@ -1,5 +1,7 @@
 """Lesson 04: the stepper takes any schedule there is, right or wrong; the lesson's sentences about numbers hold."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,15 @@ def test_the_ring_is_as_quick_as_the_shared_schedule_at_1_GiB_and_slowest_at_8_K
     assert small[0] < 1.2 * small[1] < small[2] / 5
     rate = busbw_Bps("all_reduce", 2**30, big[0], N) / busbw_Bps("all_reduce", 2**30, big[2], N)
     assert rate == pytest.approx(1 / 8, rel=0.01)
+
+
+@pytest.mark.parametrize("system", [name for _label, name in SYSTEMS])
+def test_the_fullest_link_has_the_names_of_the_figures(system):
+    shown = stepper(AROUND)
+    shown.set(system=system, message_B=2**30)
+    said = shown._model.sentence(shown._model.compute(**shown.values))
+    link = said.rsplit("link is ", 1)[1]
+    assert re.fullmatch(r"(GPU|NVSwitch|PCIe switch|CPU) \d+ → (GPU|NVSwitch|PCIe switch|CPU) \d+\.", link)
 
 
 @pytest.mark.parametrize("owner", [[0] * 8, [0, 0, 0, 0, 1, 1, 1, 1], list(range(8))], ids=str)
