@@ -73,3 +73,16 @@ def test_docstrings_name_no_parameter_that_is_gone():
                 continue
             for word in re.findall(r"`(\w+_(?:B|s|Bps))`", inspect.getdoc(function) or ""):
                 assert re.search(rf"\b{word}\b", source.replace(f"`{word}`", "")), f"{path.name}: {name} names {word}"
+
+
+@pytest.mark.parametrize("folder", ["plan", "figures", "grading"])
+def test_a_folder_of_many_modules_says_where_each_belongs(folder):
+    package = importlib.import_module(f"course_lib.{folder}")
+    named = re.findall(r"\w+", " ".join(re.findall(r"(?m)^(?:- [^:]+:|  )(.*)", package.__doc__)))
+    there = sorted(p.stem for p in Path(package.__file__).parent.glob("*.py") if p.stem != "__init__")
+    assert sorted(named) == there
+
+
+def test_a_folder_that_says_nothing_of_its_modules_has_few():
+    silent = {p.parent for p in ROOT.glob("course_lib/*/__init__.py") if "by subject" not in p.read_text("utf-8")}
+    assert {folder.name: n for folder in silent if (n := len(list(folder.glob("*.py")))) > 30} == {}
