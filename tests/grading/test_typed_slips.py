@@ -221,5 +221,5 @@ def test_a_mistake_that_the_library_names_is_one_sentence_with_its_line(capsys):
     code = RING.format(op="reduce_scatter", line=TO_THE_RIGHT.format("r - 1 - k", "add"))
     exec(code + "\ncheck('04.q1')", {"check": check, "parameters": parameters})
     said = capsys.readouterr().out
-    assert "it has to be at least 0 in line 3" in said
+    assert "it has to be at least 0. It came up in line 3." in said
     assert ". in line" not in said
