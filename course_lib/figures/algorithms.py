@@ -100,7 +100,7 @@ def contest_figure(
                 a=say_bytes(float(sizes[0])),
                 b=say_bytes(float(sizes[-1])),
             ),
-            [_("size"), *map(_, found.names), _("quickest")],
+            [_("size"), *map(_, found.names), _("quickest taking part")],
             [
                 [
                     say_bytes(float(sizes[i])),

@@ -139,7 +139,7 @@ def summary(rows: Sequence[Mapping[str, Any]], repeated: int) -> list[str]:
             said.append(f"  {one['file']}: {one['reason']}")
     looks = [one for one in rows if one["needs_a_look"]]
     if looks:
-        said.append(_("{n} hand-ins need a look:").format(n=len(looks)))
+        said.append(_("Hand-ins that need a look: {n}").format(n=len(looks)))
         said += [f"  {one['student']}: {one['needs_a_look']}" for one in looks]
     if waiting := sum(bool(one["waits"]) for one in rows):
         said.append(
