@@ -79,7 +79,7 @@ def formats_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:
     """Return formats.md: every format as a table that adds up, and the pool of parts it was made from."""
     out = ["# Formats", "", OPEN, ""]
     out += [
-        f"A lesson's live path are its cells tagged `{LIVE}`; names in italics are headings of it. Show only these cells:",
+        f"A lesson's live path is its cells tagged `{LIVE}`; names in italics are headings of it. Show only these cells:",
         "`python -m course_lib.grading.workshop --notebooks build/workshop` writes, for each format, notebooks that hold nothing",
         f"else, and each step runs alone in a fresh kernel. Minutes are counted: {RULE}. A question tried in the room has",
         "its share, by points, of the minutes that the exercise states. Rows are rounded up. Nobody has taught these plans yet:",

@@ -105,7 +105,7 @@ q4 = Question(
             _("You let every repeat arrive. It is lost as often as the first try."),
         ),
         Misconception(
-            "the two changed",
+            "the two exchanged",
             lambda loss, line_GBps, round_trip_us, packet_B: dict(
                 zip(
                     ("selective_repeat", "go_back_n"),
@@ -113,7 +113,7 @@ q4 = Question(
                     strict=True,
                 )
             ),
-            _("You have changed the two. Go-back-N is the one that repeats a whole window."),
+            _("You have exchanged the two. Go-back-N is the one that repeats a whole window."),
         ),
         Misconception(
             "a straight line",

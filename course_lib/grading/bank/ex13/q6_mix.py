@@ -173,9 +173,9 @@ q6 = Question(
             recognise=_slowest,
         ),
         Misconception(
-            "the two names changed",
+            "the two names exchanged",
             lambda designs, mix: winners(designs, mix)[::-1],
-            _("You have changed the two names: first the benchmark, then the mix."),
+            _("You have exchanged the two names: first the benchmark, then the mix."),
         ),
         Misconception(
             "mean of the rates",

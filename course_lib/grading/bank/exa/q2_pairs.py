@@ -76,9 +76,11 @@ q2 = Question(
             ),
         ),
         Misconception(
-            "tables changed",
+            "tables exchanged",
             _changed,
-            _("You have changed the two tables. Read their titles: Disabled is without peer access, Enabled with it."),
+            _(
+                "You have exchanged the two tables. Read their titles: Disabled is without peer access, Enabled with it."
+            ),
         ),
         Misconception(
             "no peer access",
