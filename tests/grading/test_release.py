@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.cli.main import main
-from course_lib.grading import release
+from course_lib.grading import bank, release
 
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "solutions" / "00_start_here" / "00_start_here.ipynb"
@@ -104,3 +105,15 @@ def test_the_class_archive_holds_no_solution_and_repeats(tmp_path, capsys):
         )
     assert main(["bundle", "--output", str(tmp_path / "no" / "x.zip")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("*/*.ipynb")), ids=lambda path: path.stem)
+def test_an_exercise_says_where_the_name_goes_and_which_questions_it_chooses(path):
+    """Three said nothing of `LEARNER`, two of them with numbers of the learner's own."""
+    head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+    said = head.partition("put the name you hand in under between the quotes.")
+    assert said[1]
+    asked = [one for one in bank.all_questions() if one.id.split(".")[0] == path.stem.split("_")[0]]
+    own = {one.id.split(".q")[1] for one in asked if one.parameters is not None}
+    every = {one.id.split(".q")[1] for one in asked} if "It chooses" in said[2] else set()
+    assert (set(re.findall(r"\d+", said[2])) or every) == own
