@@ -91,8 +91,8 @@ class Number(Expected):
 
     def hint(self, given: Any, right: Any, slips: bool = True) -> str:
         pairs = [(g, r) for g, r in zip(_flat(given), _flat(right), strict=True) if r != 0 and math.isfinite(r)]
-        if not slips or not pairs or any(g == 0 for g, r in pairs):
-            return ""
+        if self.whole or not slips or not pairs or any(g == 0 for g, r in pairs):
+            return ""  # a count has neither prefix nor percent
         return slip([g / r for g, r in pairs], self.unit, self.tolerance)
 
     def show(self, value: Any) -> str:

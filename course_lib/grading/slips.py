@@ -1,8 +1,11 @@
 """Slips with a name: by which factor a number is off where a prefix, bits and bytes or a direction were mixed up."""
 
+import re
 from collections.abc import Sequence
 
 from course_lib.base.language import _
+
+_DATA = re.compile("[KMGT]?i?[Bb](?P<rate>/s)?")  # a unit of bits or bytes, and no other word with a b in it
 
 
 def slip(ratios: Sequence[float], unit: str, tolerance: float) -> str:
@@ -28,7 +31,7 @@ def _named(unit: str) -> list[tuple[float, str]]:
         (1e6, _("It is a million times {way}: look at the prefix.")),
         (1e9, _("It is 1,000,000,000 times {way}: look at the prefix.")),
     ]
-    if "B" in unit or "b" in unit:
+    if data := _DATA.fullmatch(unit):
         named += [
             (8.0, _("It is 8 times {way}: bits and bytes.")),
             (8e3, _("It is 8000 times {way}: bits and bytes, and the prefix.")),
@@ -37,10 +40,11 @@ def _named(unit: str) -> list[tuple[float, str]]:
             (1.024**3, _("It is 7.4 % {way}: a binary prefix (GiB) for a decimal one (GB), or the other way round.")),
             (1.024**4, _("It is 10 % {way}: a binary prefix (TiB) for a decimal one (TB), or the other way round.")),
         ]
-    if "/s" in unit:
-        named.append((2.0, _("It is 2 times {way}: one direction, or both together?")))
-    elif "B" in unit:
-        named.append((2.0, _("It is 2 times {way}: the bytes of a number, or both directions for one?")))
+        # a rate has a direction; bytes need not: a memory has none
+        if data["rate"]:
+            named.append((2.0, _("It is 2 times {way}: one direction, or both together?")))
+        else:
+            named.append((2.0, _("It is 2 times {way}: the bytes of a number, or how often it is counted?")))
     if unit in ("", "%"):
         named.append((100.0, _("It is 100 times {way}: a fraction, or percent?")))
     return named

@@ -2,6 +2,7 @@
 
 import pytest
 
+from course_lib.grading import bank
 from course_lib.grading.answers import Number
 
 RATE = Number("GB/s")
@@ -29,3 +30,31 @@ def test_slips_of_unit_are_named(given_, words):
 @pytest.mark.parametrize("given_", [123.0, -437.5, 0.0, 440.1 + 5])
 def test_other_wrong_numbers_get_no_made_up_hint(given_):
     assert RATE.hint(given_, 437.5) == ""
+
+
+def numbers(form):
+    """Return every Number in the form of an answer."""
+    if isinstance(form, Number):
+        return [form]
+    inner = getattr(form, "of", ())
+    inner = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, tuple) else [inner]
+    return [number for one in inner for number in numbers(one)]
+
+
+ASKED = sorted({number for q in bank.all_questions() for number in numbers(q.expects)}, key=str)
+
+
+def test_numbers_of_the_bank_are_found_at_any_depth():
+    assert {"", "B", "GB/s", "µs", "micro-batches"} <= {number.unit for number in ASKED}
+
+
+@pytest.mark.parametrize("number", ASKED, ids=str)
+def test_a_hint_asks_only_what_the_unit_can_have(number):
+    """A direction belongs to a rate, bits to data, percent to a share, and none of them to a count."""
+    said = {factor: number.hint(factor * 96.0, 96.0) for factor in (2.0, 8.0, 100.0, 1000.0)}
+    unit = "" if number.whole else number.unit
+    data = unit.removesuffix("/s").endswith("B")
+    assert ("direction" in said[2.0]) == (data and unit.endswith("/s"))
+    assert bool(said[2.0]) == ("bits" in said[8.0]) == data
+    assert bool(said[100.0]) == (not number.whole and unit in ("", "%"))
+    assert bool(said[1000.0]) == (not number.whole)
