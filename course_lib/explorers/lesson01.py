@@ -72,7 +72,7 @@ def _draw_links(found: TwoLinks) -> go.Figure:
         subtitle=_("diamonds: this message; rings: half of the rate; dashed grey: line rate; {ways}").format(ways=ways),
     )
     # The axis stays where it is, so that the lines move and not the ticks.
-    axis = rate_axis(*RATES, _("rate, both directions added (bytes/s)") if found.left.ways == 2 else None)
+    axis = rate_axis(*RATES, _("rate, both directions added") if found.left.ways == 2 else None)
     ends = [
         (f"{s.title}  <b>{say_rate(float(s.rate_Bps[-1]))}</b>", float(s.rate_Bps[-1]), ROLE[s.family]) for s in sides
     ]

@@ -61,9 +61,9 @@ def size_axis(low_B: float = 1, high_B: float = 1e10, title: str | None = None, 
     """Return a log axis of message sizes in bytes (1 KB, 1 MB, 1 GB).
 
     >>> size_axis(1e3, 1e9)["title"]["text"]
-    'message size (bytes)'
+    'message size'
     """
-    return log_axis(_("message size (bytes)") if title is None else title, low_B, high_B, say_bytes, 4, **more)
+    return log_axis(_("message size") if title is None else title, low_B, high_B, say_bytes, 4, **more)
 
 
 def rate_axis(low_Bps: float = 1e6, high_Bps: float = 1e12, title: str | None = None, **more) -> dict:
@@ -72,7 +72,7 @@ def rate_axis(low_Bps: float = 1e6, high_Bps: float = 1e12, title: str | None = 
     >>> rate_axis(1e9, 1e12)["ticktext"]
     ['1 GB/s', '10 GB/s', '100 GB/s', '1 TB/s']
     """
-    name = _("rate, one direction (bytes/s)") if title is None else title
+    name = _("rate, one direction") if title is None else title
     return log_axis(name, low_Bps, high_Bps, say_rate, 7, **more)
 
 
@@ -91,7 +91,7 @@ def time_axis(low_s: float = 1e-6, high_s: float = 1.0, title: str | None = None
     >>> time_axis(1e-6, 1e-3)["ticktext"]
     ['1 µs', '10 µs', '100 µs', '1 ms']
     """
-    return log_axis(_("time (seconds)") if title is None else title, low_s, high_s, say_tick_time, 7, **more)
+    return log_axis(_("time") if title is None else title, low_s, high_s, say_tick_time, 7, **more)
 
 
 def count_axis(low: float, high: float, title: str, counts: Sequence[int] = (), **more) -> dict:

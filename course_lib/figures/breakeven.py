@@ -54,12 +54,12 @@ def break_even(
     reached = np.array([finite(_("loss"), value, above=0) for _n, value in losses])
     low, high = min(dense.min(), packed.min()), max(dense.max(), packed.max())
     xaxis = rate_axis(
-        float(rates[0]), float(rates[-1]), wrapped(_("bandwidth of each GPU's card, one direction (bytes/s)"), 32)
+        float(rates[0]), float(rates[-1]), wrapped(_("bandwidth of each GPU's card, one direction"), 32)
     ) | {
         "anchor": "y",
         "domain": [0, 1],
     }
-    yaxis = time_axis(low / 1.5, high * 1.6, _("time of a step (seconds)")) | {"domain": [0.42, 1]}
+    yaxis = time_axis(low / 1.5, high * 1.6, _("time of a step")) | {"domain": [0.42, 1]}
     loss_axis = log_axis(_("loss after training the small model"), 0.015, 4.0, say_number, 7) | {"anchor": "y2"}
     here = [float(np.exp(np.interp(np.log(at_Bps), np.log(rates), np.log(v)))) for v in (dense, packed)]
     texts = [

@@ -56,7 +56,7 @@ def measured_beside(
     slower, predicted = wires / measured, wires / software
     xaxis = size_axis(float(sizes.min()) / 1.5, float(sizes.max()) * 1.5) | {"anchor": "y2"}
     low = min(float(v.min()) for v in (measured, wires, software))
-    yaxis = rate_axis(low / 1.6, limit * 1.7, _("bus bandwidth (bytes/s)")) | {"domain": [SPLIT, 1]}
+    yaxis = rate_axis(low / 1.6, limit * 1.7, _("bus bandwidth")) | {"domain": [SPLIT, 1]}
     top = max(2.0, float(max(slower.max(), predicted.max())) * 1.12)
     below = linear_axis(_("time ÷ wires"), 0, top, nticks=5) | {"domain": [0, BELOW]}
     texts = [

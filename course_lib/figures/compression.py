@@ -100,7 +100,7 @@ def sent_over_ranks(n_ranks: Sequence[int], sent_B, names: Sequence[str], *, tit
     xaxis = count_axis(float(ranks.min()) / 1.1, float(ranks.max()) * 1.1, _("ranks"), [round(float(r)) for r in ranks])
     if ranks.size > 5:  # every other tick keeps its line and no number: pages can be narrow
         xaxis["ticktext"] = [text if (ranks.size - i) % 2 else "" for i, text in enumerate(xaxis["ticktext"])]
-    yaxis = size_axis(float(sent.min()) / 2, float(sent.max()) * 2, _("sent by each rank (bytes)"))
+    yaxis = size_axis(float(sent.min()) / 2, float(sent.max()) * 2, _("sent by each rank"))
     data = [
         line(
             ranks,
@@ -183,7 +183,7 @@ def halved(message_B, before_s, after_s, names: Sequence[str], roles: Sequence[s
     if not before.shape == after.shape == (len(names), sizes.size) or len(roles) != len(names):
         raise CourseError(_("before_s and after_s need a row for each name and a column for each size."))
     gain = before / after
-    xaxis = size_axis(float(sizes.min()), float(sizes.max()), _("gradients before halving (bytes)"))
+    xaxis = size_axis(float(sizes.min()), float(sizes.max()), _("gradients before halving"))
     yaxis = linear_axis(_("times as fast"), 0.95, 2.1) | {"dtick": 0.25}
     data = [
         line(sizes, row, role=r, name=n, hover=f"{n}: %{{x:.3s}}B, %{{y:.2f}} ×")

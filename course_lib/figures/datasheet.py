@@ -150,7 +150,7 @@ def sheet_to_copy(stages: Sequence[str], rate_Bps, measured_Bps: float, *, name:
     )
     subtitle = _("solid: left after this step; hatched: taken off at it")
     figure = losses(stages, rates, role=role, measured_Bps=measured_Bps, title=title, subtitle=subtitle)
-    figure.layout.xaxis.title.text = _("rate (bytes/s)")  # the first bar adds both directions
+    figure.layout.xaxis.title.text = _("rate")  # the first bar adds both directions
     return figure
 
 

@@ -54,7 +54,7 @@ def sweep(
     expected = None if expected_Bps is None else np.atleast_1d(finite("expected_Bps", expected_Bps, above=0))
     shown = expected if expected is not None else np.full(sizes.shape, np.nan)
     every = measured if expected is None else np.concatenate([measured, expected])
-    yaxis = rate_axis(float(every.min()) / 1.8, float(every.max()) * 1.8, _("bus bandwidth (bytes/s)"))
+    yaxis = rate_axis(float(every.min()) / 1.8, float(every.max()) * 1.8, _("bus bandwidth"))
     share = [f"{say_number(100 * float(m / e), 2)} %" if e == e else "–" for m, e in zip(measured, shown)]
     said = [say_rate(float(e)) if e == e else "–" for e in shown]
     texts = [

@@ -61,7 +61,7 @@ def layer_over_degrees(
     said = {2, 8, 64 if chosen != rack else rack, 256}  # the others have a line and no number: pages can be narrow
     xaxis = count_axis(degree[0] / 1.25, degree[-1] * 1.25, _("GPUs that share the experts"), shown)
     xaxis["ticktext"] = [text if e in said else "" for e, text in zip(shown, xaxis["ticktext"])]
-    yaxis = time_axis(float(every.min()) / 1.6, float(every.max()) * 1.9, _("time of a layer (seconds)"))
+    yaxis = time_axis(float(every.min()) / 1.6, float(every.max()) * 1.9, _("time of a layer"))
     texts = [
         _("{n} GPUs: {a} on boxes, {b} in the rack, {c} of it computing").format(
             n=e, a=say_time(float(a)), b=say_time(float(b)), c=say_time(float(c))

@@ -54,7 +54,7 @@ def busbw_over_gpus(
         raise CourseError(_("Each line and each measured series needs one value per number of GPUs."))
     top = max([float(np.max(v)) for v in limits.values()] + [link_Bps, float(on.max())]) * 1.1
     ticks = np.arange(0, top, 100 * GB) if top < 1500 * GB else np.arange(0, top, 500 * GB)
-    yaxis = linear_axis(_("bus bandwidth (bytes/s)"), 0, top) | {
+    yaxis = linear_axis(_("bus bandwidth"), 0, top) | {
         "tickvals": ticks.tolist(),
         "ticktext": [say_rate(float(t)) if t else "0" for t in ticks],
     }
@@ -186,5 +186,5 @@ def busbw_axis(top_Bps: float) -> dict:
     unit = 10 ** np.floor(np.log10(top_Bps))
     step = next(unit * s for s in (0.2, 0.25, 0.5, 1, 2) if top_Bps / (unit * s) <= 5.5)
     ticks = np.arange(0, top_Bps, step)
-    axis = linear_axis(_("bus bandwidth (bytes/s)"), 0, top_Bps)
+    axis = linear_axis(_("bus bandwidth"), 0, top_Bps)
     return axis | {"tickvals": ticks.tolist(), "ticktext": [say_rate(float(t)) if t else "0" for t in ticks]}

@@ -40,7 +40,7 @@ def error_over_ranks(n_ranks: Sequence[int], errors, names: Sequence[str], *, ti
             )
         )
     yaxis = log_axis(
-        _("error of the sum (%)"),
+        _("error of the sum"),
         float(100 * lines.min()) / 1.6,
         float(100 * lines.max()) * 1.6,
         lambda v: f"{say_number(v)} %",

@@ -203,7 +203,7 @@ def over_buckets(
     low = positive.min() / 1.6 if positive.size else 1e-6
     high = max(positive.max(initial=low), stuck, 2 * low) * 2.2
     below = log_axis(_("exposed time"), low, high, say_time, 3) | {"domain": [0, 0.46], "anchor": "x2"}
-    across = size_axis(float(sizes.min()), float(sizes.max()), _("bucket size (bytes)")) | {"anchor": "y2"}
+    across = size_axis(float(sizes.min()), float(sizes.max()), _("bucket size")) | {"anchor": "y2"}
     marked = max(stuck, low)
     data = _traces(blocks, role)
     hover = _("bucket %{x:.3s}B: %{y:.3s}s exposed")

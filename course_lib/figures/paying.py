@@ -150,7 +150,7 @@ def two_rankings(
         + (f" ({mix})" if mix else ""),
         xaxis=linear_axis(_("bus bandwidth in one box (GB/s)"), 0, float(rate.max()) / 1e9 * 1.05)
         | {"anchor": "y", "nticks": 6},
-        xaxis2=linear_axis(_("communication in one step (seconds)"), 0, float(time.max()) * 1.05)
+        xaxis2=linear_axis(_("communication in one step (s)"), 0, float(time.max()) * 1.05)
         | {"anchor": "y2", "nticks": 6},
         yaxis=hidden | {"domain": [0.6, 1]},
         yaxis2=hidden | {"domain": [0, 0.4]},

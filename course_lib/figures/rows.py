@@ -124,8 +124,7 @@ def losses(
             percent=percent, left=say_rate(float(rates[-1])), all=say_rate(float(rates[0]))
         ),
         subtitle=subtitle or _("solid: left after this stage; hatched: lost at it; one direction"),
-        xaxis=linear_axis(_("rate, one direction (bytes/s)"), 0, float(rates[0]) * 1.02)
-        | _linear_ticks(float(rates[0])),
+        xaxis=linear_axis(_("rate, one direction"), 0, float(rates[0]) * 1.02) | _linear_ticks(float(rates[0])),
         **rows_layout(len(rates) + (measured_Bps is not None), TALL_PX),
         barmode="overlay",
         annotations=labels,

@@ -150,7 +150,7 @@ def seconds_axis(longest_s: float) -> dict:
     unit = 10 ** np.floor(np.log10(longest_s))
     step = next(s for s in (0.2, 0.25, 0.5, 1, 2, 2.5, 5) if longest_s / (unit * s) <= 4.5) * unit
     values = np.arange(0, longest_s * 1.0001, step)
-    axis = linear_axis(_("time (seconds)"), 0, longest_s * 1.02)
+    axis = linear_axis(_("time"), 0, longest_s * 1.02)
     return axis | {
         "tickvals": values.tolist(),
         "ticktext": [say_time(float(v)) if v else "0" for v in values],

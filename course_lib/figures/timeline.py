@@ -271,7 +271,7 @@ def steps_over_micro(n_micro, measured_s, pace_s: float, fixed_s: float, bubble_
         ),
         subtitle=_("crosses: measured; solid: the straight line through them; the model foretells the dotted one"),
         xaxis=linear_axis(_("micro-batches in a step"), 0, float(x[1])),
-        yaxis=linear_axis(_("step (seconds)"), 0, float(t.max()) * 1.12),
+        yaxis=linear_axis(_("step (s)"), 0, float(t.max()) * 1.12),
         annotations=labels,
         meta=describe(
             "; ".join(texts)

@@ -4,11 +4,13 @@ import html
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from course_lib import explorers
 from course_lib.figures.show import MIMETYPE, bundle, meta_of, spec, title_of
 from course_lib.figures.theme import contrast, themed
 
@@ -81,6 +83,19 @@ def test_axes_that_are_drawn_have_a_title_with_a_unit(figure):
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
         if axis.visible is not False:
             assert axis.title.text or axis.ticktext  # categories say themselves what they are
+
+
+def test_a_unit_stands_once_in_the_title_of_an_axis_or_at_its_ticks(figure):
+    """Ticks that say ms below a title that says seconds leave a reader to choose."""
+    for name, axis in figure.layout.to_plotly_json().items():
+        ticks = " ".join(axis.get("ticktext") or ()) if re.match("[xy]axis", name) else ""
+        if re.search(r"\d (%|[kKMGTP]?i?B(/s)?|[nµm]?s)(?!\w)", ticks):
+            assert not re.search(r"\((seconds|bytes|bytes/s|s|%|.?B|.?B/s)\)$", axis["title"]["text"])
+
+
+def test_explorers_name_no_unit_in_the_title_of_an_axis_whose_ticks_say_it():
+    texts = {path: path.read_text(encoding="utf-8") for path in Path(explorers.__file__).parent.rglob("*.py")}
+    assert [str(path) for path, text in texts.items() if re.search(r"\((seconds|bytes|bytes/s)\)[\"']", text)] == []
 
 
 def test_hatched_bars_are_not_hatched_in_the_colour_of_the_ground_alone(figure):

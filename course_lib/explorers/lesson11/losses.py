@@ -45,7 +45,7 @@ def one_and_four(again: bool = False) -> go.Figure:
     )
     figure = rate_over_size(sizes, curves, measured=points, title=title, subtitle=subtitle)
     figure.data[-1].marker.symbol = "circle"
-    figure.layout.yaxis.title.text = _("bus bandwidth (bytes/s)")
+    figure.layout.yaxis.title.text = _("bus bandwidth")
     low, high = figure.layout.xaxis.range
     figure.layout.xaxis.range = (low - 0.15, high + 1.9)  # room for the labels beside the last points
     low, high = figure.layout.yaxis.range
