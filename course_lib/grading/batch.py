@@ -171,7 +171,7 @@ class Batch:
                 result["exercise"] = meant(job.shown)
             if result["state"] == "marked":
                 self._pages(result, pages)
-            if result["state"] != "failed":  # what failed for a reason of ours is tried again next time
+            if result["state"] not in ("failed", "skipped"):  # for a reason of ours, or of this run: the next one tries
                 self.ledger.mark(job.key, result)
         if fresh:
             self.ledger.sync()

@@ -3,7 +3,10 @@
 import csv
 import json
 import os
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +15,7 @@ from course_lib.grading.batch import Batch
 from course_lib.grading.intake import collect
 from course_lib.grading.jobs import Settings
 from course_lib.grading.ledger import Ledger
+from course_lib.grading.marks import mark
 from course_lib.grading.runner import Options, grade
 
 from .handins import RIGHT, ROOT, filled, write
@@ -112,6 +116,23 @@ def test_a_newer_file_that_is_passed_over_is_named(tmp_path, name, age_s, answer
     assert passed["flags"] == (said if named else [])
 
 
+def test_what_one_run_left_out_the_next_one_marks(tmp_path):
+    """A run with --exercise 14 remembers nothing of a hand-in for 00; what a file is to blame for it does."""
+    write(tmp_path / "kim" / "00.ipynb", filled({}, "kim"))
+    write(tmp_path / "kim" / "14.ipynb", "no notebook")
+    options = Options(to=tmp_path / "grading", only=("14",))
+    settings = Settings("s", options.limits, True, ("kim",), options.only)
+    with Ledger(options.to / "ledger.jsonl") as ledger:
+        batch = Batch(options, settings, ledger, lambda *_told: None)
+        batch.opened = SimpleNamespace(together=nullcontext, book=lambda *_result: None)
+        jobs, _left = batch._jobs(collect(tmp_path))
+        done = [(job, mark(job, settings, None)) for job in jobs]
+        batch._keep([*done, (jobs[0], done[0][1] | {"key": "x", "state": "failed"})], [])
+        known = {(result["shown"], result["state"]) for result in ledger.marked.values()}
+    assert {result["state"] for _job, result in done} == {"skipped", "refused"}
+    assert known == {("kim/14.ipynb", "refused")}
+
+
 @pytest.mark.nbgrader
 def test_a_class_whose_pages_a_person_marks_gets_the_sum(tmp_path):
     """Marked by machine, then by a person in the gradebook, then run again: tables and pages have both, nothing is lost."""
@@ -122,7 +143,10 @@ def test_a_class_whose_pages_a_person_marks_gets_the_sum(tmp_path):
     write(tmp_path / "submitted" / "lee" / "00.ipynb", filled(RIGHT | {"00-q4": "ben_GBps = 1"}, "lee"))
     (tmp_path / "submitted" / "lee" / "timestamp.txt").write_text("2026-12-02 10:00 UTC", encoding="utf-8")
     options = Options(to=tmp_path / "grading", walled=not sandbox.available())
+    part = grade(tmp_path / "submitted", replace(options, only=("14",)))
+    assert {row["exercise"]: row["state"] for row in part.rows} == {"14": "marked", "00": "skipped"}
     first = grade(tmp_path / "submitted", options)
+    assert {row["exercise"]: row["state"] for row in first.rows} == {"14": "marked", "00": "marked"}
     assert [row["waits"] for row in first.rows if row["student"] == "kim"] == [["14.q3"]]
     with Gradebook(f"sqlite:///{options.to / 'gradebook.db'}") as book:
         book.find_grade("14-q3", LAST, LAST, "kim").manual_score = 3.5
