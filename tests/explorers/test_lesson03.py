@@ -1,6 +1,7 @@
 """Traffic in machines: who gets what, what fills first, and that the lesson's sentences hold the numbers they quote."""
 
 import re
+from math import comb
 
 import numpy as np
 import pytest
@@ -116,7 +117,8 @@ def test_numbers_in_the_lessons_sentences_are_the_librarys():
     wire, copy = value("nvlink4", "links") * value("nvlink4", "smi_link_Bps") / 1e9, value("nvlink4", "copy_Bps") / 1e9
     assert (round(wire), round(port), round(copy)) == (478, 450, 396)
     assert wire * 16 / 17 == pytest.approx(port)
-    assert "478, 450 and 396 GB/s" in TEXT
+    # what the wire carries is printed by the driver, the data sheet takes the code off
+    assert re.search(r"Driver, data sheet and benchmark .*: 478, 450 and 396 GB/s", TEXT)
     assert round(gpu("h100").hbm_Bps / 1e9) == 3350
     assert "3,350 against 450 GB/s" in TEXT
     assert round(gpu("h100").hbm_Bps / 1e9 / port, 1) == 7.4
@@ -149,6 +151,15 @@ def test_the_order_of_the_ring_in_the_lesson_stays_on_nvlink():
     assert links.min() == 1
     natural = cuts.direct_links(build("dgx1-v100"))[np.arange(8), np.roll(np.arange(8), -1)]
     assert natural.tolist().count(0) == 2
+
+
+def test_the_ways_to_halve_a_machine_are_half_as_many_as_its_halves():
+    halves = comb(8, 4)
+    assert f"There are {halves // 2} ways to halve it" in TEXT
+    exercise = "\n".join(
+        map(source, read(ROOT / "solutions/03_from_bridges_to_nvswitch/03_from_bridges_to_nvswitch.ipynb")["cells"])
+    )
+    assert f"There are {halves} for eight GPUs" in exercise
 
 
 def test_growth_between_boxes_is_as_the_lesson_says():
