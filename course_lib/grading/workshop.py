@@ -82,14 +82,14 @@ def formats_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:
         f"A lesson's live path is its cells tagged `{LIVE}`; names in italics are headings of it. Show only these cells:",
         "`python -m course_lib.grading.workshop --notebooks build/workshop` writes, for each format, notebooks that hold nothing",
         f"else, and each step runs alone in a fresh kernel. Minutes are counted: {RULE}. A question tried in the room has",
-        "its share, by points, of the minutes that the exercise states. Rows are rounded up. Nobody has taught these plans yet:",
+        "its share, by points, of the minutes that the exercise states. All are rounded up. Nobody has taught these plans yet:",
         "after the first class, write what really took longer into `formats.toml`. What to show, ask and expect: `lessons.md`.",
         "",
         "| lesson | minutes alone | live | exercise |",
         "|---|---:|---:|---:|",
     ]
     out += [
-        f"| {one.title} | {one.minutes:.0f} | {one.live_minutes:.0f} | {one.exercise_minutes:.0f} |"
+        f"| {one.title} | {one.minutes:.0f} | {_up(one.live_minutes)} | {one.exercise_minutes:.0f} |"
         for one in known.values()
     ]
     for form in plan["format"]:
@@ -155,7 +155,7 @@ def lessons_page(known: Mapping[str, Lesson], plan: Mapping[str, Any]) -> str:
             extras = ["a prediction"] * len(section.predictions) + ["the explorer"] * section.n_explorers
             out.append(f"| {section.minutes:.1f} | {section.heading} | {', '.join(extras)} |")
         asked = [text for section in one.sections for text in section.predictions]
-        out += ["", f"Together {one.live_minutes:.0f} minutes live; {one.minutes:.0f} alone.", "", "**Ask**", ""]
+        out += ["", f"Together {_up(one.live_minutes)} minutes live; {one.minutes:.0f} alone.", "", "**Ask**", ""]
         out += [f"- before it is shown: {text}?".replace("??", "?") for text in asked]
         out += [f"- {text}" for text in notes.get("ask", [])]
         out += ["", "**Where people get stuck**", "", notes.get("stuck", "Nothing is written down yet.")]

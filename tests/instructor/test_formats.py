@@ -57,6 +57,19 @@ def test_a_plan_adds_up_to_its_length(form):
                 assert 0 <= row[1] - KNOWN[number].live_minutes < 1
 
 
+def test_a_live_path_takes_the_same_minutes_wherever_it_is_written():
+    pages = workshop.pages(ROOT)
+    for one in KNOWN.values():
+        title = re.escape(one.title)
+        said = re.findall(rf"^\| {title} \| \d+ \| (\d+) \| \d+ \|$", pages["formats.md"], re.MULTILINE)
+        assert len(said) == 1
+        said += re.findall(rf"^\| \d+:\d\d \| (\d+) \| Lesson {title}: all cells", pages["formats.md"], re.MULTILINE)
+        said += re.findall(rf"^\| \d+ \| {title} \| (\d+) \|", pages["formats.md"], re.MULTILINE)
+        said += re.findall(rf"^## {title}\n.*?^Together (\d+) ", pages["lessons.md"], re.MULTILINE | re.DOTALL)
+        assert len(said) >= 3
+        assert len(set(said)) == 1, (one.title, said)
+
+
 def test_all_formats_that_were_promised_are_there():
     assert [form["name"] for form in PLAN["format"]] == ["90 minutes", "half day", "two days", "semester"]
 
