@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.grading import bank, notebook, release
+from course_lib.grading.answers import Entries
 from course_lib.grading.question import Question, apply
 from course_lib.grading.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
 
@@ -58,6 +59,25 @@ def test_each_misconception_is_refused_with_its_own_sentence(question, mistake):
         assert verdict.points < question.points
         assert verdict.misconceptions == (mistake.name,), (learner, verdict)
         assert verdict.sentences[0] == mistake.says(question.parameters_for(learner))
+
+
+GAINS = [
+    (question, key)
+    for question in QUESTIONS
+    if question.kind == "value" and isinstance(question.expects, Entries)
+    for key in question.right(question.cases(question.parameters_for(""), None)[0], question.parameters_for(""))
+    if getattr(question.expects.form(key), "unit", "") == "×"
+]
+
+
+@pytest.mark.parametrize(("question", "key"), GAINS, ids=[f"{question.id} {key}" for question, key in GAINS])
+def test_a_gain_is_told_from_none_and_from_its_inverse(question, key):
+    for learner in ["", *map(str, range(200))]:
+        parameters = question.parameters_for(learner)
+        right = question.right(question.cases(parameters, None)[0], parameters)[key]
+        form = question.expects.form(key)
+        assert not form.same(1.0, right), (learner, right)
+        assert not form.same(1 / right, right), (learner, right)
 
 
 @every_question

@@ -35,7 +35,7 @@ q5 = Question(
             "new steps": Number(whole=True),
             "old hours": Number("hours"),
             "new hours": Number("hours"),
-            "times as fast": Number(),
+            "times as fast": Number("×"),
         }
     ),
     parameters=_job,
@@ -86,6 +86,11 @@ q5 = Question(
             "hours saved",
             lambda **numbers: {"new hours": new_network(**numbers)["old hours"] - new_network(**numbers)["new hours"]},
             _("Those are the hours that are saved. How long the job takes now was asked for."),
+        ),
+        Misconception(
+            "the share saved",
+            lambda **numbers: {"times as fast": 1 - 1 / new_network(**numbers)["times as fast"]},
+            _("That is the share of the time that is saved. How many times as fast is the old time over the new one."),
         ),
         Misconception(
             "upside down",
