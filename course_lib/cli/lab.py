@@ -78,8 +78,6 @@ def run(args: argparse.Namespace) -> int:
     settings = Path(__file__).parent / "jupyter_config"
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     env = dict(os.environ, JUPYTER_CONFIG_PATH=os.pathsep.join(paths))
-    # A terminal in JupyterLab knows `interconnect`, whether or not the environment was activated.
-    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [env.get("PATH")])])
     server = subprocess.Popen(command(root, args.notebook, args.port, browser), cwd=root, env=env)
     try:
         return server.wait()
