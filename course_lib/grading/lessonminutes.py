@@ -10,6 +10,7 @@ from typing import Any
 
 from course_lib.base.errors import CourseError
 from course_lib.grading import cellnames
+from course_lib.grading.release import by_people
 
 LIVE = "workshop"
 RULE = "words / 180, 20 seconds a code cell, 3 minutes an explorer"
@@ -78,16 +79,29 @@ def _predictions(cell: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def live_sections(cells: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
-    """Return the live path of a notebook cut at its headings."""
+def under_headings(cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """Return the live cells under each heading of a live path; a text with a heading within is two cells.
+
+    >>> live = {"tags": ["workshop"]}
+    >>> text = {"cell_type": "markdown", "id": "x", "source": "# A\\na\\n\\n## B\\nb", "metadata": live}
+    >>> [(heading, cell["id"], cell["source"]) for heading, (cell,) in under_headings([text])]
+    [('A', 'x', '# A\\na'), ('B', 'x-2', '## B\\nb')]
+    """
     groups: list[tuple[str, list]] = []
     for cell in cells:
         if LIVE not in _tags(cell):
             continue
-        heading = re.match(r"#+ +(.+)", _source(cell)) if cell["cell_type"] == "markdown" else None
-        if heading or not groups:
-            groups.append((heading[1].strip() if heading else "", []))
-        groups[-1][1].append(cell)
+        parts = re.split(r"(?m)\n+(?=#+ )", _source(cell)) if cell["cell_type"] == "markdown" else [_source(cell)]
+        for place, source in enumerate(parts, 1):
+            heading = re.match(r"#+ +(.+)", source) if cell["cell_type"] == "markdown" else None
+            if heading or not groups:
+                groups.append((heading[1].strip() if heading else "", []))
+            groups[-1][1].append({**cell, "source": source} | ({"id": f"{cell['id']}-{place}"} if place > 1 else {}))
+    return groups
+
+
+def live_sections(cells: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
+    """Return the live path of a notebook cut at its headings."""
     return tuple(
         Section(
             heading,
@@ -96,24 +110,23 @@ def live_sections(cells: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
             sum("explorer" in _tags(c) for c in part),
             *cellnames.of_cells(_source(c) for c in part if c["cell_type"] == "code"),
         )
-        for heading, part in groups
+        for heading, part in under_headings(cells)
     )
 
 
 def lessons(root: Path) -> dict[str, Lesson]:
-    """Return the lessons that are there, by number."""
-    found = {}
+    """Return the lessons that are there, by number; the README's table has their questions."""
+    found, readme = {}, (root / "README.md").read_text(encoding="utf-8")
+    questions = dict(re.findall(r"(?m)^\| (\w+) \| \[.*?\]\(notebooks/.*?\) \| (.*?) \|", readme))
     for path in sorted((root / "notebooks").glob("*_*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         number, cells = path.stem.split("_")[0], notebook["cells"]
         first = _source(cells[0])
-        bold = re.findall(r"\*\*(.+?)\*\*", first, flags=re.S)
-        question = " ".join(bold[0].split()) if bold else ""
         exercise = next(iter((root / "exercises").glob(f"{number}_*/*.ipynb")), None)
         found[number] = Lesson(
             number,
             first.splitlines()[0].lstrip("# "),
-            question,
+            questions.get(number, ""),
             float(notebook["metadata"]["interconnect"]["minutes"]),
             live_sections(cells),
             _exercise_minutes(exercise) if exercise else 0.0,
@@ -133,11 +146,6 @@ def _exercise_minutes(path: Path) -> float:
 
 def _points(path: Path) -> tuple[float, tuple[tuple[str, float], ...]]:
     """Return the points of an exercise, and its items that a person marks with theirs."""
-    total, by_hand = 0.0, []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        meta = cell["metadata"].get("nbgrader", {})
-        if meta.get("grade"):
-            total += float(meta["points"])
-            if meta.get("solution"):
-                by_hand.append((str(meta["grade_id"]).replace("-", "."), float(meta["points"])))
-    return total, tuple(by_hand)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    graded = [meta for cell in cells if (meta := cell["metadata"].get("nbgrader", {})).get("grade")]
+    return sum(float(meta["points"]) for meta in graded), tuple(by_people(path).items())

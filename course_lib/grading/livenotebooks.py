@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.lessonminutes import LIVE
+from course_lib.grading.lessonminutes import under_headings
 
 # A link to another file of the course leads nowhere from here.
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\((?!#|[a-z]+:)[^)]*\)")
@@ -20,15 +20,10 @@ def cells_of(notebook: Mapping[str, Any], headings: list[str] | None = None) -> 
     >>> [cell["source"] for cell in cells_of({"cells": cells}, ["B"])]
     ['## B', 'b']
     """
-    found, heading = [], ""
-    for cell in notebook["cells"]:
-        source = "".join(cell["source"])
-        if LIVE not in cell.get("metadata", {}).get("tags", []):
-            continue
-        if cell["cell_type"] == "markdown" and (first := re.match(r"#+ +(.+)", source)):
-            heading = first[1].strip()
-        if headings is None or heading in headings:
-            text = LINK.sub(r"\1", source) if cell["cell_type"] == "markdown" else source
+    found = []
+    for heading, part in under_headings(notebook["cells"]):
+        for cell in part if headings is None or heading in headings else ():
+            text = LINK.sub(r"\1", cell["source"]) if cell["cell_type"] == "markdown" else cell["source"]
             found.append({**cell, "source": text})
     return found
 

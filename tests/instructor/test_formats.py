@@ -94,6 +94,7 @@ def root(tmp_path):
     """Return a copy of what plans are made from."""
     for name in ("notebooks", "exercises", "instructor"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("hub", ".*"))
+    shutil.copy(ROOT / "README.md", tmp_path)
     return tmp_path
 
 
@@ -146,6 +147,24 @@ def test_a_section_that_was_renamed_is_named():
 def test_a_part_that_does_not_run_alone_is_refused_with_what_it_lacks(text, missing):
     with pytest.raises(CourseError, match=missing):
         workshop.step(text, KNOWN, {})
+
+
+def test_every_heading_of_a_live_path_is_a_section_wherever_in_its_cell_it_stands():
+    """One in the middle of a text was no section: its cells were shown under the heading before, and nobody could leave it out."""
+    for path in LESSONS:
+        texts = [
+            "".join(c["source"]) for c in read(path)["cells"] if "workshop" in tags(c) and c["cell_type"] == "markdown"
+        ]
+        headings = [found.strip() for text in texts for found in re.findall(r"(?m)^#+ +(.+)", text)]
+        assert [section.heading for section in KNOWN[path.stem.split("_")[0]].sections] == headings
+        assert len(headings) == len(set(headings))
+
+
+def test_the_page_of_a_lesson_begins_with_its_question():
+    page = workshop.lessons_page(KNOWN, PLAN)
+    for one in KNOWN.values():
+        assert one.question.endswith("?"), one.title
+        assert f"## {one.title}\n\n{one.question}\n" in page
 
 
 def test_a_part_that_compares_with_a_guess_has_asked_for_it():
