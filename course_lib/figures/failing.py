@@ -138,7 +138,7 @@ def over_interval(interval_s, useful, marks: Sequence[tuple[str, float, float]],
         annotations=labels,
         meta=describe(
             _("Share of the time that stays, over the interval: at most {share} % at {time}.").format(
-                share=say_number(100 * float(y.max()), 3), time=say_time(float(x[y.argmax()]))
+                share=say_number(100 * share, 3), time=say_time(best_s)
             ),
             [_("interval"), _("stays")],
             [

@@ -1,6 +1,7 @@
 """Lesson 10's explorer: every control, the ends of every slider, and the sentences of the lesson that lean on what is computed."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
@@ -77,6 +78,13 @@ def test_statements_about_racks():
     assert np.abs(np.exp(twenty.residual[3:]) - 1).max() < 0.11
     assert np.abs(np.exp(one.residual[3:]) - 1).max() < 0.11
     assert pytest.approx(1e6 / 3, rel=0.15) == 2**29 / 1440
+
+
+def test_the_system_of_256_is_its_sources_and_the_lesson_names_it():
+    found = {field: hardware.value("nvlink-switch-system", field) for field in ("gpus", "taper")}
+    assert found == {"gpus": 256, "taper": 2}  # "256 GPUs", "a taper of 2:1"
+    text = (Path(__file__).parents[2] / "notebooks" / "10_seventy_two.ipynb").read_text(encoding="utf-8")
+    assert all(f"nvlink-switch-system.{field}" in text for field in found)
 
 
 def test_statements_about_the_two_sides_of_the_line():

@@ -99,6 +99,9 @@ def test_the_measured_boxes_are_what_the_text_says():
     assert share[0] == pytest.approx(1 / 8, abs=0.01)
     assert share[-1] == pytest.approx(3 / 4, abs=0.02)
     assert acrossboxes.serial_with_sums_s(4, 2**32) < four.time_s[at]
+    inside = acrossboxes.serial_with_sums_s(4, 2**32) - acrossboxes.least_times_s(4, 2**32)["levels at the same time"]
+    rings = 2 * 7 / 8 * 2**32 / hardware.value("nvlink5", "line_Bps")
+    assert inside / rings == pytest.approx((1 + 1 / 8) / (2 * 7 / 8))  # "1 + 1/8 in place of 2·7/8"
     both = acrossboxes.least_times_s(4, 2**32)["levels at the same time"] + one.time_s[at]
     assert both > four.time_s[at]
 

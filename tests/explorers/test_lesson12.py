@@ -135,6 +135,8 @@ def test_the_numbers_of_the_step():
     order = sorted(plan.terms, key=plan.terms.get, reverse=True)
     assert order.index("gradient synchronization") > sum(v > 0 for v in plan.terms.values()) / 2
     assert len(plan.terms) == 17  # "seventeen terms"
+    nothing = {name for name, value in plan.terms.items() if value == 0}  # "two … are zero above"
+    assert nothing == {"expert-parallel communication", "context-parallel communication"}
     chunked = lesson.plan_step(interleave=3)
     assert chunked.terms["pipeline bubble"] == pytest.approx(plan.terms["pipeline bubble"] / 3, rel=0.02)
     deep = lesson.plan_step(pipeline=16, recompute="selective")

@@ -1,6 +1,9 @@
 """The explorer of lesson 13, and the sentences of the lesson that lean on its numbers."""
 
 import itertools
+import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from course_lib.figures import failing, paying, watching
 from course_lib.figures.counted import predictions
 from course_lib.figures.show import meta_of
 from course_lib.figures.theme import themed
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,7 @@ def test_every_combination_draws_without_a_message(explorer):
 
 
 def test_each_control_changes_title_and_equation(explorer):
-    for change in ({"n_gpus": 65536}, {"rate": 14.1}, {"save_s": 120.0}):
+    for change in ({"n_gpus": 65536}, {"rate": 13.9}, {"save_s": 120.0}):
         explorer.reset()
         before = explorer.figure.layout.title.text, explorer.view.formula.value
         explorer.set(**change)
@@ -85,6 +90,23 @@ def test_the_numbers_of_the_prose_are_those_of_the_models():
     assert lesson.usd_per_million(1.0) / lesson.purchase_only() == pytest.approx(2, abs=0.15)
     first, second = (job.shares.useful for job in lesson.jobs()[:2])
     assert first < known("useful-llama3").value < second
+
+
+def test_rates_to_choose_from_are_those_of_the_fleets():
+    published = {round(fleet(n).rate_per_host_s * 1000 * DAY_s, 2) for n in ("rsc-1", "rsc-2", "llama3-405b")}
+    assert {*published, round(fleet("opt-175b").rate_per_host_s * 1000 * DAY_s, 1)} < set(sizes.RATES)
+
+
+def test_a_design_claims_the_cost_that_the_lesson_computed():
+    cells = json.loads((NOTEBOOKS / "13_when_parts_fail.ipynb").read_text(encoding="utf-8"))["cells"]
+    (claim,) = re.findall(r'cost_per_million_tokens = "([\d.]+) USD', "".join("".join(c["source"]) for c in cells))
+    assert claim == f"{lesson.usd_per_million(lesson.jobs()[1].shares.useful):.2f}"
+
+
+def test_the_words_under_the_interval_give_the_best_of_the_title():
+    fig = lesson.interval_picture(lesson.write_s(), fleet("llama3-405b").between_s)
+    best, share = re.search(r"every ([\d.]+ min) keeps ([\d.]+ %)", fig.layout.title.text.replace("<br>", " ")).groups()
+    assert f"at most {share} at {best}" in meta_of(fig)[0]
 
 
 def test_the_sentence_names_all_three_losses_at_every_size_of_the_questions():
