@@ -108,6 +108,8 @@ def scheduler(way: str = "") -> Callable[..., float]:
                 start = {"no queue": now, "no queue, last": now, "too early": max(begun, free)}.get(way, max(now, free))
                 free = max(free, start + takes) if way == "no queue" else start + takes
                 held, sent = 0.0, sent + takes
+        if way == "an empty bucket" and not held:
+            free = max(now, free) + latency_s
         if way == "difference of sums":
             return sent - now
         if way == "clipped difference":
@@ -156,6 +158,10 @@ _OVERLAP_MISTAKES = (
     (
         "rest lost",
         _("You forget the gradients that are left in the last bucket when it is not full. They are sent at the end."),
+    ),
+    (
+        "an empty bucket",
+        _("You send a last bucket with nothing in it. Where the last layer closed one, nothing is left to send."),
     ),
     ("from the start", _("You count from the beginning. What is exposed begins where the backward pass ends.")),
     ("no latency", _("Your buckets take bytes over rate only. Each pays latency_s, too.")),

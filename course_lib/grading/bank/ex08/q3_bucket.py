@@ -68,7 +68,7 @@ def _bucket_cases(rng: np.random.Generator) -> list[Case]:
     rows = [
         ([1e-3] * 8, [50e6] * 8, 0.0, 1e12, [25e6]),
         ([1e-3] * 16, [24e6] * 16, 2e-3, 40e9, sizes),
-        ([1e-3] * 32, [45e6] * 32, 1e-5, 400e9, sizes),
+        ([1e-3] * 32, [45e6] * 32, 1e-5, 400e9, [32e6, 64e6, 4e6, 25e6, 40e6, *sizes[4:]]),  # four are the best
         ([5e-4] * 64, [30e6] * 64, 1.5e-3, 40e9, sizes),
         ([2e-3] * 24, [100e6] * 24, 3e-3, 45e9, sizes[::-1]),
     ]
@@ -77,7 +77,8 @@ def _bucket_cases(rng: np.random.Generator) -> list[Case]:
         sizes_n = rng.uniform(1e7, 6e7, n)
         spent = rng.uniform(4e-4, 2e-3, n)
         rate = float(sizes_n.sum() / spent.sum() * rng.uniform(0.8, 1.6))
-        rows.append((spent.tolist(), sizes_n.tolist(), float(spent.mean() * rng.uniform(0.5, 3)), rate, sizes))
+        offered = rng.permutation(sizes).tolist()
+        rows.append((spent.tolist(), sizes_n.tolist(), float(spent.mean() * rng.uniform(0.5, 3)), rate, offered))
     return [Case(dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -90,6 +91,11 @@ def _chooses(rule: Callable[..., float]) -> Callable[..., float]:
 def _latest_best(sizes: np.ndarray, latency_s: float, rate_Bps: float, *layers: Sequence[float]) -> float:
     late = _all_exposed(*layers, latency_s, rate_Bps, sizes)
     return sizes[late <= late.min() * (1 + 1e-9)].max()
+
+
+def _first_best(sizes: np.ndarray, latency_s: float, rate_Bps: float, *layers: Sequence[float]) -> float:
+    late = _all_exposed(*layers, latency_s, rate_Bps, sizes)
+    return sizes[late <= late.min() * (1 + 1e-9)][0]
 
 
 q3 = Question(
@@ -130,6 +136,13 @@ q3 = Question(
             "the largest of the best",
             _chooses(_latest_best),
             _("You take the largest of several sizes that expose equally little. The smallest was asked for."),
+        ),
+        Misconception(
+            "the first of the best",
+            _chooses(_first_best),
+            _(
+                "You take the first of several sizes that expose equally little. The list has no order: take the smallest."
+            ),
         ),
     ),
 )

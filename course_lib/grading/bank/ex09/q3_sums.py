@@ -93,6 +93,14 @@ q3 = Question(
             _("You let FP32 sums travel in two bytes. In a ring the partial sums are what travels, so they take four."),
         ),
         Misconception(
+            "finished sums gathered in BF16",
+            _with(fp32_B=lambda rows: 1.5 * ring_sums(rows)["bf16_B"]),
+            _(
+                "You gather the finished sums in two bytes. Here each rank rounds for itself, when all are there: both halves "
+                "of the ring carry four."
+            ),
+        ),
+        Misconception(
             "added in pairs",
             _with(bf16=_pairs),
             _(

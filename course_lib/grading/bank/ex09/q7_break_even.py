@@ -103,6 +103,18 @@ q7 = Question(
             _("You send one packet. In an all-gather a rank passes on n − 1 of them."),
         ),
         Misconception(
+            "its own packet, too",
+            _other(lambda dense_GB, packet_GB, n: 2 * (n - 1) / n * dense_GB - n * packet_GB, _right_ms),
+            _("You count n packets. In an all-gather a rank passes on n − 1: the last one need go no further."),
+        ),
+        Misconception(
+            "packets for shards",
+            _other(lambda dense_GB, packet_GB, n: (n - 1) / n * (2 * dense_GB - packet_GB), _right_ms),
+            _(
+                "You gather packets as shards, (n − 1)/n of one. Each is a whole message: a rank passes on n − 1 of them."
+            ),
+        ),
+        Misconception(
             "as if packets could be added",
             _other(lambda dense_GB, packet_GB, n: 2 * (n - 1) / n * (dense_GB - packet_GB), _right_ms),
             _("You send packets as an all-reduce would. They are gathered: n − 1 whole packets."),

@@ -49,6 +49,11 @@ def _added(predicted_s: float, residuals: Sequence[float]) -> list[float]:
     return [min(found), max(found)]
 
 
+def _divided(predicted_s: float, residuals: Sequence[float]) -> list[float]:
+    found = [predicted_s / (1 + r) for r in residuals] + [predicted_s]
+    return [min(found), max(found)]
+
+
 q3 = Question(
     id="10.q3",
     title=_("Two racks: a range and not a number"),
@@ -83,6 +88,13 @@ q3 = Question(
             "residual as a percentage",
             _added,
             _("You take a residual for a percentage. It is a logarithm: the factor is e to the power of it."),
+        ),
+        Misconception(
+            "residual as a relative error",
+            _divided,
+            _(
+                "You divide by 1 + a residual, as if it were a relative error. It is a logarithm: divide by e to its power."
+            ),
         ),
         Misconception(
             "high before low",

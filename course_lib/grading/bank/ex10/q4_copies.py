@@ -68,6 +68,17 @@ q4 = Question(
             ),
         ),
         Misconception(
+            "one for each GPU",
+            lambda n_experts, n_active, n_gpus, per_domain: (
+                copies(n_experts, n_active, n_gpus, per_domain)
+                | {
+                    "once": (n_gpus - per_domain)
+                    * (1 - math.comb(n_experts - n_experts // n_gpus, n_active) / math.comb(n_experts, n_active))
+                }
+            ),
+            _("You send a copy to each GPU that has work. One goes to its domain, and is passed on inside."),
+        ),
+        Misconception(
             "as many domains as experts",
             _copies_with(lambda e, k, d: {"once": min(k, d) * (1 - 1 / d)}),
             _("You put each of the token's experts in another domain. Two of them may sit in the same one."),

@@ -46,6 +46,7 @@ def _loss_cases(rng: np.random.Generator) -> list[Case]:
         ([_job(0, 36, 6), _job(36, 36, 12)], 1),
         ([_job(0, 30, 8), _job(30, 42, 6)], 7),
         ([_job(0, 16, 16)], 17),
+        ([_job(0, 20, 8), _job(20, 52, 4)], 12),
     ]
     for _i in range(6):
         cut = int(rng.integers(8, 64))
@@ -103,6 +104,15 @@ q6 = Question(
             "nothing lost",
             _each(lambda job, host: job["gpus"] // job["unit"] * job["unit"]),
             _("You let every job keep its units. Four GPUs are gone, and a job that had some of them has fewer."),
+        ),
+        Misconception(
+            "whole jobs where nothing is lost",
+            _each(
+                lambda job, host: (
+                    (job["gpus"] - _hit(job, host)) // job["unit"] * job["unit"] if _hit(job, host) else job["gpus"]
+                )
+            ),
+            _("You count all GPUs of a job that lost nothing. It runs in whole units, before and after."),
         ),
         Misconception(
             "units counted",

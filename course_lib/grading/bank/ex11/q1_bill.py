@@ -45,6 +45,16 @@ def _cables_below(n_gpus: int, ratio: int) -> int:
     return right["cables"] - (right["spines"] * PORTS // 2 if right["cores"] else 0)
 
 
+def _spines_full(n_gpus: int, ratio: int) -> dict[str, int]:
+    """Spines that end 64 uplinks each, with cores above them all the same."""
+    right, (_down, up) = network(n_gpus, ratio), _ports(ratio)
+    if not right["cores"]:
+        return right
+    spines, half = -(-right["leaves"] * up // PORTS), PORTS // 2
+    cables = n_gpus + right["leaves"] * up + spines * half
+    return right | {"spines": spines, "cores": -(-spines * half // PORTS), "cables": cables}
+
+
 def _last_leaf_thrifty(n_gpus: int, ratio: int) -> dict[str, int]:
     """Uplinks of the last leaf for the cards that it has; so fewer spines and cores."""
     if n_gpus <= PORTS:
@@ -114,6 +124,11 @@ q1 = Question(
             "cores split up and down",
             lambda n_gpus, ratio: _network(n_gpus, *_ports(ratio), spine_up=False),
             _("Your cores keep half of their ports for a level above. There is none: all 64 go down."),
+        ),
+        Misconception(
+            "spines with 64 ports down",
+            _spines_full,
+            _("You let a spine end 64 uplinks below cores, too. With three levels 32 of its ports go down and 32 up."),
         ),
         Misconception(
             "cables of the cards only",

@@ -98,6 +98,20 @@ q4 = Question(
             ),
         ),
         Misconception(
+            "two windows",
+            _wrong_goodput(lambda p, w: (1 - p) / (1 + 2 * p * w)),
+            _("You count the round trip twice. From the lost packet until the sender knows of it there is one."),
+        ),
+        Misconception(
+            "selective repeat for nothing",
+            lambda loss, line_GBps, round_trip_us, packet_B: (
+                goodput(loss, line_GBps, round_trip_us, packet_B) | {"selective_repeat": line_GBps}
+            ),
+            _(
+                "Your selective repeat keeps the full rate. The lost packet was sent for nothing, and its repeat takes time."
+            ),
+        ),
+        Misconception(
             "repeats that arrive",
             lambda loss, line_GBps, round_trip_us, packet_B: (
                 goodput(loss, line_GBps, round_trip_us, packet_B) | {"selective_repeat": line_GBps / (1 + loss)}

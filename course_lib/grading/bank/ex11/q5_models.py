@@ -24,7 +24,7 @@ def _judge(
     measured_ms: float,
     *,
     cards: int | None = None,
-    gather: int = 2,
+    gather: float = 2,
     ring_cards: int | None = None,
     of_all: bool = False,
     shard: int | None = None,
@@ -127,6 +127,14 @@ q5 = Question(
             _judging(gather=1),
             _(
                 "You leave out the all-gather. After the boxes have added up, every GPU of a box still needs the other shards."
+            ),
+        ),
+        Misconception(
+            "a shard on the way back",
+            lambda boxes, per_box, *rest, **named: _judge(boxes, per_box, *rest, **named, gather=1 + 1 / per_box),
+            _(
+                "Your all-gather moves a shard. It begins with shards and ends with the whole message in every GPU: "
+                "(per_box − 1)/per_box of it."
             ),
         ),
         Misconception(

@@ -69,9 +69,10 @@ def _scaling_cases(rng: np.random.Generator) -> list[Case]:
             (64.0, 14.0, 10.0, 25.0, 0.0, counts, 0.8),
             (64.0, 14.0, 10.0, 25.0, 0.5, counts, 0.8),
             (512.0, 2.0, 20.0, 50.0, 0.3, counts, 0.9),
+            (64.0, 14.0, 10.0, 25.0, 0.3, counts[2:], 0.5),  # one GPU is not among them
         )
     ]
-    while len(cases) < 9:
+    while len(cases) < 10:
         row = (
             float(rng.integers(20, 600)),
             float(rng.integers(1, 30)),
@@ -90,6 +91,13 @@ def _scaling_cases(rng: np.random.Generator) -> list[Case]:
 
 def _wrong_scaling(**change: object) -> Callable[..., dict]:
     return lambda **given: _scaled(**given, **change)
+
+
+def _from_the_first(**given: object) -> dict[str, object]:
+    right, n_gpus = _scaled(**given), given["n_gpus"]
+    share = [e / right["efficiency"][0] for e in right["efficiency"]]
+    kept = [n for n, e in zip(n_gpus, share, strict=True) if e >= given["least"]]
+    return right | {"efficiency": share, "largest": max(kept, default=0)}
 
 
 q1 = Question(
@@ -166,6 +174,13 @@ q1 = Question(
             "half of a ring",
             _wrong_scaling(steps=lambda n: n - 1, share=lambda n: (n - 1) / n),
             _("You run round the ring once. An all-reduce is a reduce-scatter and an all-gather: twice n − 1 steps."),
+        ),
+        Misconception(
+            "against the first of the list",
+            _from_the_first,
+            _(
+                "You compare with the first number of GPUs in the list. Efficiency is against one GPU, which may not be in it."
+            ),
         ),
         Misconception(
             "speed-up for efficiency",

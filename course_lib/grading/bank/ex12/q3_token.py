@@ -138,6 +138,21 @@ q3 = Question(
             _("You take four bytes a number. Activations travel in BF16, two bytes."),
         ),
         Misconception(
+            "one byte a number",
+            _wrong_token(element_B=1.0),
+            _("You take one byte a number, as if activations were weights in 8 bits. They travel in BF16, two bytes."),
+        ),
+        Misconception(
+            "one reader's message",
+            _wrong_token(tokens=lambda readers, context, tensor: 1),
+            _("You send the activations of one reader. A step has a token of each of them, in one message."),
+        ),
+        Misconception(
+            "weights read for each reader",
+            lambda **given: _token(**given | {"params_GB": given["params_GB"] * given["readers"]}),
+            _("You read the weights once for each reader. A step reads them once for all: that is why servers batch."),
+        ),
+        Misconception(
             "every rank reads the whole model",
             _wrong_token(read=lambda params_GB, tensor: params_GB),
             _("You let each GPU read all weights. Each holds and reads its slice."),

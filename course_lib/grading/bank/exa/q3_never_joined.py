@@ -63,10 +63,15 @@ q3 = Question(
         ),
         Misconception(
             "a slow network",
-            lambda log, started: {"ranks_in_a_job": 1, "jobs": started, "verdict": "finding", "cause": "the network"},
+            lambda log, started: {"cause": "the network"},
             _(
                 "You read the bus bandwidth of 0.00 as a slow network. It is zero because (n − 1)/n is zero for one rank."
             ),
+        ),
+        Misconception(
+            "a finding about the launcher",
+            lambda log, started: {"verdict": "finding"},
+            _("That the ranks never joined is the cause. Of the machine's speed the log says nothing, good or bad."),
         ),
         Misconception(
             "a short sweep",

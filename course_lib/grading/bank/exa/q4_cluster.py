@@ -76,6 +76,13 @@ def _a_card_each(**given) -> dict:
     )
 
 
+def _algorithm_bandwidth(**given) -> dict:
+    right = _two(**given)
+    return {
+        f"{op}_share": largest(given[f"{op}_log"], 6) / right[f"{op}_limit_GBps"] for op in ("all_reduce", "all_to_all")
+    }
+
+
 q4 = Question(
     id="A.q4",
     title=_("All-reduce and all-to-all on one card a host"),
@@ -108,6 +115,18 @@ q4 = Question(
             _(
                 "You blame the all-to-all. Compare the two shares: it is as far below its own limit as the all-reduce is."
             ),
+        ),
+        Misconception(
+            "healthy because alike",
+            lambda **given: {"verdict": "healthy", "cause": "none"},
+            _(
+                "You call it healthy, since both are alike. Both are far below six tenths of what the network lets through."
+            ),
+        ),
+        Misconception(
+            "algorithm bandwidth",
+            _algorithm_bandwidth,
+            _("You read the column algbw. A limit of the bus bandwidth is held against busbw."),
         ),
         Misconception(
             "all of a message leaves the host",
