@@ -1,6 +1,7 @@
 """The layers hold, and importing the course costs little."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,18 @@ def test_no_module_uses_the_private_names_of_another():
                 case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in modules and attr[0] == "_" != attr[1]:
                     found.append(f"{path.name}: {name}.{attr}")
     assert not found, "give these a public name: " + ", ".join(found)
+
+
+def test_a_private_function_is_called_in_its_module():
+    """One that only a test calls lives in the test; what a decorator keeps is in a table."""
+    found = []
+    for path in (ROOT / "course_lib").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and re.match("_[^_]", node.name) and not node.decorator_list:
+                found += [f"{path.name}: {node.name}"] if node.name not in read else []
+    assert not found, "nobody calls " + ", ".join(found)
 
 
 def test_importing_the_course_loads_nothing_heavy():

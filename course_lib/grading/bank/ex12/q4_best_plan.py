@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.scale import say_number
 from course_lib.grading.answers import Plain
@@ -99,13 +98,6 @@ def _deepest(model, system, gpus, global_batch, par):
     deep = max(p for p in range(1, min(layers, gpus) + 1) if layers % p == 0 and gpus % p == 0)
     rest = gpus // deep
     return {"tensor": 1, "pipeline": deep, "recompute": "full", "micro_batch": max(1, global_batch // rest // 2)}
-
-
-def _says(answer: dict, **inputs: object) -> str:
-    try:
-        return _judge_plan(answer, **inputs)
-    except CourseError as error:
-        return str(error)
 
 
 def _mostly_bubble(answer: dict, model: str, system: str, gpus: int, global_batch: int, par: float) -> bool:
