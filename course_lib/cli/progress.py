@@ -7,6 +7,7 @@ import sys
 from course_lib.base.columns import lined_up
 from course_lib.base.language import _
 from course_lib.grading import bank, progress
+from course_lib.grading.repair import left_to_people
 from course_lib.grading.verdict import NOT_ATTEMPTED
 
 HELP = "list questions, verdicts and points of this learner"
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
             text = _("Exercise {number}: {points:g} of {of:g} points")
             points, of = round(sum(r["points"] for r in own), 2), sum(r["of"] for r in own)
             print(("\n" if row is not rows[0] else "") + text.format(number=number, points=points, of=of))
+            print(*(f"  {sentence}\n" for sentence in left_to_people(number)), sep="", end="")
         print(line)
     if skipped:
         text = _("{n} lines of {path} could not be read and were skipped.")

@@ -15,6 +15,7 @@ from course_lib.grading.identify import exercise_of, source_of
 from course_lib.grading.onecell import execute, limit_memory
 from course_lib.grading.question import Question
 from course_lib.grading.release import checked
+from course_lib.grading.repair import left_to_people
 from course_lib.grading.steps import bound
 from course_lib.grading.verdict import NOT_YET, Verdict, blank
 
@@ -212,6 +213,7 @@ def report(result: Rehearsal) -> str:
         lines += ["         " + sentence for sentence in verdict.sentences[:4]]
     points, of = sum(v.points for v in result.verdicts), sum(v.of for v in result.verdicts)
     lines.append(_("  {points:g} of {of:g} points").format(points=round(points, 2), of=of))
+    lines += ["  " + sentence for sentence in left_to_people(result.exercise)]
     return punctuated("\n".join(lines))
 
 

@@ -82,6 +82,13 @@ def _by_hand(cell: dict) -> bool:
     return bool(meta.get("grade") and meta.get("solution"))
 
 
+def by_people(path: Path) -> dict[str, float]:
+    """Return the items of an exercise's notebook that people mark, such as "14.q3", with their points."""
+    cells = filter(_by_hand, json.loads(path.read_text(encoding="utf-8"))["cells"])
+    found = [cell["metadata"]["nbgrader"] for cell in cells]
+    return {str(meta["grade_id"]).replace("-", "."): float(meta["points"]) for meta in found}
+
+
 def _meta(grade_id: str, *, grade: bool, points: float | None = None) -> dict[str, Any]:
     meta: dict[str, Any] = {"grade": grade, "grade_id": grade_id, "locked": grade}
     if points is not None:

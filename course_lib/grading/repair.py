@@ -15,6 +15,7 @@ from course_lib.base.language import _
 from course_lib.base.places import course_root
 from course_lib.base.scale import say_bytes
 from course_lib.grading.identify import exercise_of
+from course_lib.grading.release import by_people
 
 MOST_SOURCE = 2_000_000  # letters in one cell
 MOST_CELLS = 4000
@@ -54,6 +55,20 @@ def release(exercise: str) -> Any:
     import nbformat
 
     return nbformat.read(release_path(exercise), as_version=4)
+
+
+def left_to_people(exercise: str) -> list[str]:
+    """Return a sentence for each item of an exercise that a person marks; none where there is no release.
+
+    >>> left_to_people("00")
+    []
+    """
+    try:
+        items = by_people(release_path(exercise))
+    except CourseError:
+        return []
+    said = _("{name} is marked by a person and is not in this sum: {of:g} points.")
+    return [said.format(name=name, of=of) for name, of in items.items()]
 
 
 def read(content: bytes, path: Path, wanted: str = "") -> Repaired:

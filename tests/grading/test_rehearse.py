@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import time
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.cli.main import main
-from course_lib.grading import onecell, rehearse
+from course_lib.grading import bank, onecell, rehearse
 from course_lib.grading.identify import exercise_of
+from course_lib.grading.verdict import NOT_ATTEMPTED, blank
 from tests.grading.handins import MISTAKEN, RIGHT, cell, copied, filled, release, without, write
 from tests.notebooks.lessons import SOLUTIONS, read
 
@@ -114,6 +116,27 @@ def test_the_exit_status_tells_the_truth(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "00.q2 was missing; it was put back" in out
     assert "10 of 10 points" in out
+
+
+def by_people(path):
+    """Return the ids of the cells that a person marks, as nbgrader counts them."""
+    metas = [cell["metadata"].get("nbgrader", {}) for cell in read(path)["cells"]]
+    return [meta["grade_id"].replace("-", ".") for meta in metas if meta.get("grade") and meta.get("solution")]
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda p: p.stem)
+def test_a_sum_says_what_people_mark_beside_it(path, capsys):
+    number = path.stem.split("_")[0]
+    verdicts = [blank(question, NOT_ATTEMPTED, "") for question in bank.questions(number)]
+    said = rehearse.report(rehearse.Rehearsal(path, number, verdicts))
+    assert main(["progress", number]) == 0
+    for text in (said, capsys.readouterr().out):
+        named = re.findall(r"(\S+) is marked by a person and is not in this sum: \d+ points", text)
+        assert named == by_people(path)
+
+
+def test_the_page_of_the_design_review_is_one_of_them():
+    assert by_people(next(path for path in SOLUTIONS if path.stem.startswith("14"))) == ["14.q3"]
 
 
 def run(tmp_path, answers, seconds=8):
