@@ -111,6 +111,8 @@ def test_the_numbers_of_the_scaling_sections():
     first = {k: float(np.asarray(v)[0]) for k, v in grouped(fixed.terms).items()}
     assert last["bubble"] > 2 * last["exposed communication"]
     assert last["computing"] < first["computing"] / 10
+    shrunk = {k: first[k] / last[k] for k in ("computing", "exposed communication", "bubble")}
+    assert 1 < shrunk["bubble"] < shrunk["exposed communication"] < shrunk["computing"] / 3  # "much more slowly"
     serial = scaling.serial_share(fixed.time_s, fixed.n_gpus)
     assert 0.8e-4 < serial < 1.25e-4  # "a ten-thousandth"
     law = scaling.amdahl(serial, 24576) / scaling.amdahl(serial, 512)
