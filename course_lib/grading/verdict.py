@@ -203,8 +203,9 @@ def _explain(
     smallest = min(failed, key=lambda outcome: outcome.weight)
     # A wrong model has to explain every failure, so that a coincidence at one input names nothing.
     found = [m for m in smallest.matches if all(m in outcome.matches for outcome in failed)]
-    # Beside the name of a wrong model, a factor that happens to fit would say something else.
-    text = f"{smallest.problem} {smallest.place if found else smallest.hint}".strip()
+    # Nor does a factor: twice too much may be n times, for two ranks. Beside the name of a wrong model it says something else.
+    named = not found and len({outcome.hint.removeprefix(outcome.place) for outcome in failed}) == 1
+    text = f"{smallest.problem} {smallest.hint if named else smallest.place}".strip()
     sentences = [m.says(parameters) for m in found[:1]] + [text]
     return tuple(sentences), tuple(m.name for m in found[:1])
 

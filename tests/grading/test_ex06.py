@@ -149,6 +149,12 @@ def test_bytes_of_a_run_are_those_of_the_ring_formula(style, n):
     assert q4_sequence.sent_MB(style, 128, 256, n) == pytest.approx(4 * (n - 1) / n * 128 * 256 * 2 / 1e6)
 
 
+@pytest.mark.parametrize("alone", [0.0, 1.0])
+def test_the_size_of_the_messages_is_met_by_its_sentence_with_one_rank_looked_after_or_not(alone):
+    sizes = lambda style, tokens, hidden, n: 2 * tokens * hidden * 2 / 1e6 * (1.0 if n > 1 else alone)  # noqa: E731
+    assert "size of the messages" in verdict("06.q4", sizes).sentences[0]
+
+
 def test_every_learner_has_both_verdicts_and_no_close_one():
     for learner in map(str, range(50)):
         numbers = q6_three_links.q6.parameters_for(learner)

@@ -4,6 +4,8 @@ import pytest
 
 from course_lib.grading import bank
 from course_lib.grading.answers import Number
+from course_lib.grading.notebook import ask
+from course_lib.grading.question import seeded
 
 RATE = Number("GB/s")
 
@@ -58,3 +60,35 @@ def test_a_hint_asks_only_what_the_unit_can_have(number):
     assert bool(said[2.0]) == ("bits" in said[8.0]) == data
     assert bool(said[100.0]) == (not number.whole and unit in ("", "%"))
     assert bool(said[1000.0]) == (not number.whole)
+
+
+def counting(question):
+    """Return the place of the number of ranks among the inputs of a function that returns one number; None if it has none."""
+    if (
+        question.kind != "function"
+        or question.driver
+        or not isinstance(question.expects, Number)
+        or question.expects.whole
+    ):
+        return None
+    names = list(question.cases(question.parameters_for(), seeded(question.id))[0].inputs)
+    return next((names.index(name) for name in ("n_ranks", "n_hosts") if name in names), None)
+
+
+COUNTING = [q for q in bank.all_questions() if counting(q) is not None]
+
+
+@pytest.mark.parametrize("question", COUNTING, ids=lambda q: q.id)
+def test_a_factor_that_fits_one_input_by_chance_is_not_named(question):
+    """For two ranks, n times too much is twice too much: that is no direction."""
+    assert len(COUNTING) >= 3
+    place = counting(question)
+    names = list(question.cases(question.parameters_for(), seeded(question.id))[0].inputs)
+
+    def times(factor):
+        return lambda *row: factor(row[place]) * question.reference(**dict(zip(names, row, strict=True)))
+
+    (said,) = ask(question, {question.answer: times(lambda n: n)}).sentences[-1:]
+    assert "times too" not in said
+    (said,) = ask(question, {question.answer: times(lambda n: 1000)}).sentences[-1:]
+    assert "1000 times too large" in said

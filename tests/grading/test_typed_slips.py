@@ -88,6 +88,7 @@ TYPED = [
         HALVES.format("min(sum(links[i][j] > 0 for i in s for j in range(n) if j not in s) for s in halves) * rate"),
     ),
     ("03.q2", "links without their rate", HALVES.format("min(map(across, halves))")),
+    ("03.q3", "the sum of all memories", FITS.format("layers * layer <= gpus * hbm")),
     ("03.q3", "not to the last byte", FITS.format("hbm >= own and math.ceil(layers / gpus) * layer < hbm - own")),
     ("03.q3", "one layer a GPU", FITS.format("layers <= gpus and layer + own <= hbm")),
     ("03.q3", "the rest of the layers dropped", FITS.format("(layers // gpus) * layer + own <= hbm")),
@@ -116,6 +117,12 @@ TYPED = [
     ),
     (
         "04.q1",
+        "the same chunk again and again",
+        RING.format(op="reduce_scatter", line=TO_THE_RIGHT.format("r", "add")),
+    ),
+    ("04.q1", "one chunk for all", RING.format(op="reduce_scatter", line=TO_THE_RIGHT.format("k", "add"))),
+    (
+        "04.q1",
         "an open ring",
         RING.format(op="reduce_scatter", line='(r, r + 1, (r - 1 - k) % n, "add") for r in range(n - 1)'),
     ),
@@ -128,6 +135,14 @@ TYPED = [
         "04.q2",
         "starts with a chunk it does not have",
         RING.format(op="all_gather", line=TO_THE_RIGHT.format("(r + 1 - k) % n", "copy")),
+    ),
+    (
+        "04.q2",
+        "straight from the owner",
+        """from course_lib.comm.schedule import Schedule
+def ring_all_gather(n):
+    return Schedule.from_transfers("all_gather", n, n, [[(r, d, r, "copy") for r in range(n) for d in range(n) if d != r]])
+""",
     ),
     (
         "04.q2",

@@ -5,6 +5,7 @@ from course_lib.base.language import _
 from course_lib.base.units import GB, MB, TB, US
 from course_lib.grading.answers import Entries, Number
 from course_lib.grading.question import Misconception, Question
+from course_lib.links.linerate import measured_copies
 
 
 def _repaired() -> dict[str, float]:
@@ -86,6 +87,13 @@ q2 = Question(
             "both directions of one link",
             lambda: {"B": 2 * _per_link()["B"]},
             _("That is one link of many, with both directions added. The whole GPU and one direction are asked for."),
+        ),
+        Misconception(
+            "a measured copy",
+            lambda: {"B": value("nvlink4", "copy_Bps") / GB, "C": measured_copies("pcie5")[0].measured_Bps / GB},
+            _(
+                "That is what a copy was measured at. The claim is about the link, before packets and waiting take their share."
+            ),
         ),
     ),
 )

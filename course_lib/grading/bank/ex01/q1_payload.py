@@ -85,5 +85,10 @@ q1 = Question(
             lambda **link: _line_GBps(**link) * (link["data_B"] + link["headers_B"]) / link["data_B"],
             _("The packet's fraction is upside down: your payload is more than the line carries."),
         ),
+        Misconception(
+            "nothing taken off",
+            lambda **link: _line_GBps(**link | {"payload_bits": 1, "coded_bits": 1}),
+            _("That is the rate of the wire. Neither the line code nor the headers are taken off yet."),
+        ),
     ),
 )

@@ -57,6 +57,11 @@ def _one_chunk_us(copy: dict) -> float:
     return _line_us(copy["message_MB"] / copy["chunks"], copy["stage_us"], copy["stage_GBps"])
 
 
+def _one_crossing_us(copy: dict) -> tuple[float, float]:
+    """Return the time in which all bytes enter the buffer: chunk by chunk, and in one piece."""
+    return copy["chunks"] * _one_chunk_us(copy), _line_us(copy["message_MB"], copy["stage_us"], copy["stage_GBps"])
+
+
 def _latency_once_us(copy: dict) -> tuple[float, float]:
     """Return the staged time with one latency for each of the two stages, and with one for both."""
     moving_us = (copy["chunks"] + 1) * copy["message_MB"] * 1e3 / copy["chunks"] / copy["stage_GBps"]
@@ -111,6 +116,9 @@ q3 = Question(
             _staged_as(lambda copy: copy["chunks"] * _one_chunk_us(copy)),
             _(
                 "You counted one crossing of PCIe. The last chunk still has to leave the buffer when it has arrived there."
+            ),
+            recognise=lambda given, **copy: any(
+                q3.expects.same(given, _staged_as(lambda _copy, us=us: us)(**copy)) for us in _one_crossing_us(copy)
             ),
         ),
         Misconception(

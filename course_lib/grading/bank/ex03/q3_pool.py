@@ -59,6 +59,11 @@ q3 = Question(
             _("You treat the box as one memory: everything needed once, against the sum of all GPUs. NVLink does not merge memory."),
         ),
         Misconception(
+            "the sum of all memories",
+            lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: n_layers * layer_GB <= n_gpus * hbm_GB,
+            _("You hold the layers against the sum of all memories. Each GPU keeps own_GB first, and each layer is whole."),
+        ),
+        Misconception(
             "everything on one GPU",
             lambda n_layers, layer_GB, own_GB, hbm_GB, n_gpus: n_layers * layer_GB + own_GB <= hbm_GB,
             _("You ask whether the model fits on one GPU. Layers may lie on different GPUs."),

@@ -57,9 +57,9 @@ def _own_ring(op: str) -> Callable[..., str]:
     return accept
 
 
-def _listed(op: str, n: int, steps: int, chunk: Callable[[int, int], int], kind: str) -> Schedule:
-    """A ring to the right as a learner writes it: in step k rank r sends chunk(r, k)."""
-    lines = [[(r, (r + 1) % n, chunk(r, k) % n, kind) for r in range(n)] for k in range(steps)]
+def _listed(op: str, n: int, steps: int, chunk: Callable[[int, int], int], kind: str, senders: int = 0) -> Schedule:
+    """A ring to the right as a learner writes it: in step k rank r sends chunk(r, k); `senders` ranks send, else all."""
+    lines = [[(r, (r + 1) % n, chunk(r, k) % n, kind) for r in range(senders or n)] for k in range(steps)]
     return Schedule.from_transfers(op, n, n, lines)
 
 
@@ -162,6 +162,14 @@ q1 = Question(
             recognise=lambda answer, n_ranks: _stubborn(answer),
         ),
         Misconception(
+            "one chunk for all",
+            lambda n_ranks: _listed("reduce_scatter", n_ranks, n_ranks - 1, lambda r, k: k, "add"),
+            _(
+                "In each of your steps all ranks send the same chunk, and the sums collide. Each rank has to start with another one."
+            ),
+            recognise=lambda answer, n_ranks: _one_for_all(answer),
+        ),
+        Misconception(
             "another chunk than the one that arrived",
             lambda n_ranks: _listed("reduce_scatter", n_ranks, n_ranks - 1, lambda r, k: r - 1 + k, "add"),
             _(
@@ -172,11 +180,8 @@ q1 = Question(
         ),
         Misconception(
             "an open ring",
-            lambda n_ranks: Schedule.from_transfers(
-                "reduce_scatter",
-                n_ranks,
-                n_ranks,
-                [[(r, r + 1, (r - 1 - k) % n_ranks, "add") for r in range(n_ranks - 1)] for k in range(n_ranks - 1)],
+            lambda n_ranks: _listed(
+                "reduce_scatter", n_ranks, n_ranks - 1, lambda r, k: r - 1 - k, "add", senders=n_ranks - 1
             ),
             _("Your ring is open: the last rank never sends. Its right-hand neighbour is rank 0."),
             recognise=_open_ring,
@@ -186,13 +191,22 @@ q1 = Question(
 
 
 @small
+def _one_for_all(schedule: Schedule) -> bool:
+    """Whether in each step all ranks send, and all the same chunk."""
+    steps = _by_sender(schedule)
+    return bool(steps) and all(len(step) == schedule.n_ranks and len(set(step.values())) == 1 for step in steps)
+
+
+@small
 def _stubborn(schedule: Schedule) -> bool:
-    """Whether every rank sends one and the same chunk in all of its two or more steps."""
+    """Whether every rank sends one and the same chunk in all of its steps; in the only step of two ranks, its own."""
     sent: dict[int, set[int]] = {}
     for _i, _k, moves in schedule.each_repeat():
         for src, chunk in zip(moves.src.tolist(), moves.chunk.tolist()):
             sent.setdefault(src, set()).add(chunk)
-    return bool(sent) and schedule.repeats > 1 and all(len(chunks) == 1 for chunks in sent.values())
+    if schedule.repeats < 2:
+        return schedule.n_ranks == 2 and sent == {0: {0}, 1: {1}}
+    return all(len(chunks) == 1 for chunks in sent.values())
 
 
 q2 = Question(

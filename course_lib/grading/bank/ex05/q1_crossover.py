@@ -69,7 +69,7 @@ def _two_messages(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Cro
     return _crossing(Form(levels, 2.0), form("all_reduce", "ring", n_ranks), latency_us, bandwidth_GBps)
 
 
-def _sides_changed(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
+def _sides_exchanged(n_ranks: int, latency_us: float, bandwidth_GBps: float) -> Crossing:
     size_KB, small, large = crossover(n_ranks, latency_us, bandwidth_GBps)
     return size_KB, large, small
 
@@ -126,9 +126,9 @@ q1 = Question(
             ),
         ),
         Misconception(
-            "sides changed",
-            _sides_changed,
-            _("The size is right and the sides are changed: below the crossing the one with fewer steps is faster."),
+            "sides exchanged",
+            _sides_exchanged,
+            _("The size is right and the sides are exchanged: below the crossing the one with fewer steps is faster."),
         ),
         Misconception(
             "the half-size itself",

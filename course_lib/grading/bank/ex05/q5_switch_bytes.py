@@ -132,9 +132,9 @@ q5 = Question(
             _("You add up both directions. A link sends and receives at the same time; keep the two apart."),
         ),
         Misconception(
-            "directions changed",
+            "directions exchanged",
             _turned,
-            _("Sent and received are changed: in a reduce-scatter a GPU gives a whole message and receives a shard."),
+            _("Sent and received are exchanged: in a reduce-scatter a GPU gives a whole message and receives a shard."),
         ),
         Misconception(
             "an all-reduce is one lap",

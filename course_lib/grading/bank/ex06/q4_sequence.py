@@ -74,13 +74,17 @@ q4 = Question(
             "the message for what is sent",
             _sent(lambda style, n: 1.0 if n > 1 else 0.0),
             _("That is the size of the messages. In a ring a rank sends 2(n−1)/n of it for an all-reduce."),
+            recognise=lambda given, **asked: any(
+                q4.expects.same(given, _sent(lambda style, n, one=one: 1.0 if n > one else 0.0)(**asked))
+                for one in (0, 1)
+            ),
         ),
         Misconception(
             "one sum a layer",
             lambda style, tokens, hidden, n_ranks: sent_MB(style, tokens, hidden, n_ranks) / 2,
             _(
                 "You have half of it. A layer has two sums forward, one after attention and one after the MLP, "
-                "and an all-reduce sends 2(n−1)/n of its message."
+                "an all-reduce sends 2(n−1)/n of its message, and a number has two bytes."
             ),
         ),
         Misconception(
