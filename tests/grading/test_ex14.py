@@ -110,7 +110,9 @@ def test_the_report_has_five_errors_and_copying_it_earns_nothing(learner):
     due = q2_report.review(**numbers)
     errors = [k for k in due if not q2_report._near(numbers["stated"][k], due[k])]
     assert len(errors) == 5
-    assert notebook.ask(REVIEW, {"review": numbers["stated"]}, learner).points == 0
+    for copied in (numbers["stated"], {k: numbers["stated"][k] for k in errors[:1]}):
+        verdict = notebook.ask(REVIEW, {"review": copied}, learner)
+        assert (verdict.points, verdict.misconceptions) == (0, ("the report as it is",))
     assert notebook.ask(REVIEW, {"review": {k: due[k] for k in errors}}, learner).state == CORRECT
     one = notebook.ask(REVIEW, {"review": {errors[0]: due[errors[0]]}}, learner)
     assert one.points == pytest.approx(REVIEW.points * 2 / 6)

@@ -84,13 +84,18 @@ def reviewed(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float
     return found
 
 
+def _copied(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float], report: list[str]) -> bool:
+    """Return whether nothing differs from the report: its wrong numbers are then not the learner's."""
+    return all(value is None or _near(value, stated.get(key, math.nan)) for key, value in answer.items())
+
+
 def _believed(key: str, wrong: Callable) -> Callable[..., dict[str, float]]:
     return lambda facts, stated, report: {key: _five(wrong(facts))}
 
 
 def _believes(key: str, wrong: Callable) -> Callable[..., bool]:
     def says(answer: Any, facts: Mapping[str, float], stated: Mapping[str, float], report: list[str]) -> bool:
-        return _near(answer.get(key), _five(wrong(facts)))
+        return not _copied(answer, facts, stated, report) and _near(answer.get(key), _five(wrong(facts)))
 
     return says
 
@@ -182,6 +187,12 @@ q2 = Question(
     reference=review,
     accept=reviewed,
     misconceptions=(
+        Misconception(
+            "the report as it is",
+            lambda facts, stated, report: dict(stated),
+            _("Those are the report's own numbers, and five of its lines are wrong: write what should stand there."),
+            recognise=_copied,
+        ),
         *(
             Misconception(name, _believed(key, LINES[key][3]), sentence, recognise=_believes(key, LINES[key][3]))
             for key, (name, sentence) in _NAMED.items()
