@@ -11,6 +11,7 @@ from course_lib.grading import bank, notebook, release
 from course_lib.grading.answers import Entries
 from course_lib.grading.question import Question, apply
 from course_lib.grading.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
+from tests.grading.test_slips import numbers
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = bank.all_questions()
@@ -167,6 +168,17 @@ def test_every_question_that_is_asked_is_listed(path):
         f"{path.name} asks for {missing}, which QUESTIONS in course_lib/grading/bank/ex{number.lower()}/__init__.py "
         "does not list: docs/add_a_question.md, step 2"
     )
+
+
+@every_notebook
+def test_how_far_a_number_may_be_off_is_what_the_exercise_says(path):
+    text = "".join("".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    if "may be off by 1 %" not in text:
+        return
+    for question in bank.questions(path.parent.name.split("_")[0]):
+        for number in numbers(question.expects):
+            said = f"in question {question.id.split('.q')[1]} by {100 * number.tolerance:g} %" in text
+            assert said or number.whole or number.tolerance >= 0.01, f"{question.id}: {number.tolerance}"
 
 
 @every_notebook

@@ -29,7 +29,7 @@ q1 = Question(
     points=2,
     answer="payload_GBps",
     kind="function",
-    expects=Number("GB/s", tolerance=0.005),
+    expects=Number("GB/s"),
     inputs=_lane_cases,
     reference=payload_GBps,
     misconceptions=(
