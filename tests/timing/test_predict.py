@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
+from course_lib.comm import registry
 from course_lib.comm.meaning import OPS, bus_factor
 from course_lib.timing import constants
 from course_lib.timing import laws as law_module
@@ -35,6 +36,8 @@ def test_every_collective_on_every_system_is_finite_and_its_terms_add_up(name, o
             assert all((term >= 0).all() for term in p.terms.values())
             assert (np.diff(p.time_s) >= 0).all()
             assert p.busbw_Bps == pytest.approx(p.algbw_Bps * bus_factor(op, n))
+            # A collective without a law of its own would be priced as a ring that it does not have.
+            assert {*np.ravel(p.algorithm)} <= {*registry.algorithms(op), "in-network tree"}, (op, n)
 
 
 @pytest.mark.parametrize("ideal", [False, True])

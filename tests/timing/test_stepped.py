@@ -5,6 +5,7 @@ import pytest
 
 from course_lib.base.errors import CourseError
 from course_lib.comm import registry
+from course_lib.comm.meaning import OPS
 from course_lib.comm.schedule import Schedule, Step
 from course_lib.fabric.routes import routes
 from course_lib.fabric.scaleout import cluster
@@ -18,6 +19,10 @@ from course_lib.timing.system import load
 
 ALPHA, BETA = 1e-6, 450e9
 CASES = [(op, a) for op, names in closedform.ALGORITHMS.items() for a in names if a != "hierarchical-ring"]
+
+
+def test_every_collective_has_a_closed_form():
+    assert set(closedform.ALGORITHMS) == set(OPS)
 
 
 @pytest.mark.parametrize(("op", "algorithm"), CASES)
@@ -37,7 +42,7 @@ def test_stepped_equals_the_closed_form_on_a_switch(op, algorithm):
 
 
 @pytest.mark.parametrize("kind", ["switch", "mesh"])
-def testdirect_line_all_reduce_uses_all_links_of_a_mesh(kind):
+def test_the_line_of_a_direct_all_reduce_uses_all_links_of_a_mesh(kind):
     box = simple_host(kind, 8, 448e9, ALPHA)
     schedule = registry.build("all_reduce", 8, "direct")
     assert stepped(schedule, box).time_s(8e8) == pytest.approx(2 * ALPHA + 2 * 7 / 8 * 8e8 / 448e9, rel=1e-9, abs=0)
