@@ -48,7 +48,7 @@ def residuals_by_system(found: Sequence[Residuals], *, title: str = "", subtitle
     y = np.array(y, dtype=float)
     spread = np.array([np.exp(np.percentile(joined[key], (*OUTER, *MIDDLE, 50))) for key in order])
     texts = [
-        _("{name}: {n} points of {k} sweeps; median {m}, half between {a} and {b}").format(
+        _("{name}: sweeps {k}, points {n}; median {m}, half between {a} and {b}").format(
             name=key[1],
             n=joined[key].size,
             k=len(groups[key]),

@@ -39,7 +39,7 @@ def fullest_path(n_flows: Sequence[int], fullest, n_paths: int, *, title: str = 
     ticks = [round(f) for f in flows[:: max(1, len(flows) // 3)].tolist()]
     yaxis = count_axis(0.85, float(full.max()) * 1.3, _("flows on the fullest path"), (1, 2, 4, 8, 16, 32, 64))
     texts = [
-        _("{k} flows: {c} on the fullest").format(k=say_number(k), c=say_number(c, 2)) for k, c in zip(flows, full)
+        _("flows {k}: {c} on the fullest").format(k=say_number(k), c=say_number(c, 2)) for k, c in zip(flows, full)
     ]
     mean = line(flows, full, role="network", hover="%{text}", text=texts)
     labels = [

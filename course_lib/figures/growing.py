@@ -125,7 +125,7 @@ def readers(
     xaxis = linear_axis(_("tokens/s for each reader"), 0, max(map(np.max, x)) * 1.3)
     for i, name in enumerate(names):
         texts = [
-            _("{name}, {r} requests: {a} tokens/s for each reader, {b} from each GPU").format(
+            _("{name}, requests {r}: {a} tokens/s for each reader, {b} from each GPU").format(
                 name=name, r=say_number(float(r)), a=say_number(float(a), 3), b=say_number(float(b), 3)
             )
             for r, a, b in zip(requests[i], x[i], y[i])

@@ -71,6 +71,16 @@ def test_it_has_a_description_with_numbers_and_a_table(figure):
     assert all(len(row) == len(columns) for row in rows)
 
 
+def test_one_of_a_thing_is_no_plural(figure):
+    """A count that may be one stands behind its noun: "chunks 1", "flows 1"."""
+    words = [meta_of(figure)[0], title_of(figure)[0]]
+    words += [str(text) for trace in figure.data if isinstance(trace.text, tuple) for text in trace.text]
+    found = re.findall(
+        r"(?<![\d.,^·×] )(?<!\d of )(?<![\d.,])\b1 (?!is |was |has |takes |keeps |gets )[a-z]{3,}s\b", " ".join(words)
+    )
+    assert not found, found
+
+
 def test_it_holds_no_latex_no_address_and_no_legend(figure):
     text = json.dumps(spec(figure))
     assert "$" not in text

@@ -22,12 +22,12 @@ def plan_name(row: dict) -> str:
     """Return a plan in short.
 
     >>> plan_name({"tensor": 8, "pipeline": 4, "data": 2, "expert": 1, "interleave": 3, "micro_batch": 1, "recompute": "none", "zero": 1})
-    'TP 8 × PP 4 × DP 2, 3 chunks, micro-batch 1, recompute none, ZeRO-1'
+    'TP 8 × PP 4 × DP 2, chunks 3, micro-batch 1, recompute none, ZeRO-1'
     """
     words = f"TP {row['tensor']} × PP {row['pipeline']} × DP {row['data']}"
     if row["expert"] > 1:
         words += f" × EP {row['expert']}"
-    return _("{words}, {v} chunks, micro-batch {b}, recompute {r}, ZeRO-{z}").format(
+    return _("{words}, chunks {v}, micro-batch {b}, recompute {r}, ZeRO-{z}").format(
         words=words, v=row["interleave"], b=row["micro_batch"], r=row["recompute"], z=row["zero"]
     )
 
