@@ -6,9 +6,11 @@ import pytest
 
 from course_lib.explorers.lesson07 import CHUNKS, MICROS, STAGES, names, pipeline_timeline, read_timeline
 from course_lib.figures.show import meta_of
+from course_lib.plan import transformer
 from course_lib.plan.footprint import Plan, footprint
 from course_lib.plan.pipeline import bubble_formula, in_flight
 from course_lib.plan.traffic import handoff_price, handoffs, timeline
+from tests.notebooks.lessons import ROOT, read, source
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +109,12 @@ def test_chunks_pay_up_to_a_point_with_whole_activations():
     assert cut == sorted(cut, reverse=True)
     forward_s = float(step[False, 1].end_s[0])
     assert float(over(handoffs("llama3-70b", Plan(**plan)).message_B)) < 0.1 * forward_s
+
+
+def test_the_embedding_of_the_measured_model_has_one_and_a_half_times_the_weights_of_a_layer():
+    shape, found = transformer.model("bloom-176b"), transformer.params(transformer.model("bloom-176b"))
+    embedding = shape.vocab * shape.hidden
+    assert embedding / (found.attention + found.mlp) == pytest.approx(1.5, abs=0.05)
+    text = "".join(map(source, read(ROOT / "notebooks" / "07_a_pipeline_of_blocks.ipynb")["cells"]))
+    assert "vocabulary of 250,000 the embedding has one and a half times the weights of a layer" in text
+    assert round(shape.vocab, -4) == 250_000
