@@ -60,12 +60,8 @@ _PIPELINED = {
 _SHARDED, _WHOLE = ("reduce_scatter", "all_gather"), ("reduce", "broadcast")
 _BY_RAILS = ("all_to_all", "scatter", "gather")  # two levels of these are one schedule, whatever is used inside
 SCATTER = "scatter"  # inside a domain: the message in shards, one for each rail
-_SAME = {
-    "nvls": "in-network",
-    "double-tree": "tree",
-    "double-binary-tree": "tree",
-    "recursive-doubling": "halving-doubling",
-}
+# Not here: recursive doubling of an all-reduce, which exchanges the whole vector log₂ n times.
+_SAME = {"nvls": "in-network", "double-tree": "tree", "double-binary-tree": "tree"}
 _SAME |= {
     "halving": "halving-doubling",
     "hd": "halving-doubling",
@@ -149,7 +145,7 @@ def algorithm_name(op: str, algorithm: str) -> str:
     head, tail = (
         ("hierarchical-", asked.removeprefix("hierarchical-")) if asked.startswith("hierarchical-") else ("", asked)
     )
-    parts = [_SAME.get(part, part) for part in tail.split("+")]
+    parts = [part if part in _BUILD[op] else _SAME.get(part, part) for part in tail.split("+")]
     if len(parts) == 2 and (parts[0] == parts[1] or parts[0] == _default_inner(op)):
         parts = parts[1:] if parts[0] == _default_inner(op) else parts
     asked = head + "+".join(parts)

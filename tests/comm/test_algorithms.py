@@ -162,6 +162,13 @@ def test_one_rank_moves_nothing(op):
         assert schedule.steps == ()
 
 
+@pytest.mark.parametrize("known_as", sorted(registry._SAME))
+def test_an_algorithm_that_is_registered_goes_before_another_name_for_a_second_one(known_as, monkeypatch):
+    monkeypatch.setitem(registry._BUILD["all_gather"], known_as, direct.all_gather)
+    for name in (known_as, f"hierarchical-{known_as}"):
+        assert algorithm_name("all_gather", name) == name
+
+
 def test_one_domain_is_the_inner_algorithm_alone():
     assert build("all_reduce", 8, "hierarchical-tree", ranks_per_domain=8).repeats == 14
     assert build("all_reduce", 8, "hierarchical-ring", ranks_per_domain=1).repeats == 14
@@ -172,6 +179,7 @@ def test_one_domain_is_the_inner_algorithm_alone():
     [
         (lambda: build("all_reduce", 8, "rign"), "nearest: ring"),
         (lambda: build("all_reduce", 8, "hierarchical-rign"), "nearest: hierarchical-ring"),
+        (lambda: build("all_reduce", 8, "recursive-doubling"), "nearest: halving-doubling"),  # another algorithm
         (lambda: build("all_to_all", 8, "ring"), "There is no algorithm of all_to_all"),
         (lambda: build("all_reduce", 8, None), "There is no algorithm"),
         (lambda: build("all_reduce", 8, 3), "There is no algorithm"),
@@ -203,6 +211,7 @@ def test_what_cannot_be_built_is_refused_in_words(call, said):
 
 
 def test_names_have_other_spellings():
+    assert algorithm_name("all_reduce", "Rabenseifner") == "halving-doubling"
     assert algorithm_name("all_reduce", "Halving_Doubling") == "halving-doubling"
     assert algorithm_name("all_reduce", "hierarchical-nvls+sharp") == "hierarchical-in-network+sharp"
     assert algorithm_name("all_reduce", "hierarchical-ring+ring") == "hierarchical-ring"
