@@ -14,7 +14,7 @@ from course_lib.base.columns import lined_up
 from course_lib.base.errors import CourseError
 from course_lib.base.language import _
 from course_lib.base.units import parse_bytes, say_bytes, say_rate, say_share, say_time
-from course_lib.cli.measured import found_as_data, plot, sentences, table
+from course_lib.cli.measure_output import found_as_data, plot, sentences, table
 
 HELP = "run real collectives between processes of this computer and lay them beside the model"
 STATUS = _(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from course_lib.base.errors import one_of
 from course_lib.base.hardware import named, value
 from course_lib.base.language import _
-from course_lib.fabric.pcietree import bridged_pairs, pcie_tree
+from course_lib.fabric.pciehost import bridged_pairs, pcie_host
 from course_lib.fabric.rates import nvlink_Bps
 from course_lib.fabric.scaleout import cluster
 from course_lib.fabric.scaleup import cube_mesh, full_mesh, grace_hosts, nvswitch_box, two_board_box
@@ -34,7 +34,7 @@ def _rack(system: str, chips: int) -> Callable[..., Topology]:
 
 def _dgx1(generation: int) -> Callable[..., Topology]:
     def make(name: str, merged: bool) -> Topology:
-        return pcie_tree(name, 8, own_cables=cube_mesh(generation), nics=4, generation=3, drawn_below=True)
+        return pcie_host(name, 8, own_cables=cube_mesh(generation), nics=4, generation=3, drawn_below=True)
 
     return make
 
@@ -110,15 +110,15 @@ _BUILDERS: dict[str, tuple[str, Callable[..., Topology]]] = {
     ),
     "pcie-8": (
         _("8 GPUs under four PCIe 4 switches on two sockets"),
-        lambda name, merged: pcie_tree(name, 8, generation=4),
+        lambda name, merged: pcie_host(name, 8, generation=4),
     ),
     "pcie-8-acs": (
         _("the same with ACS on: peers meet at the root complex only"),
-        lambda name, merged: pcie_tree(name, 8, generation=4, acs=True),
+        lambda name, merged: pcie_host(name, 8, generation=4, acs=True),
     ),
     "pcie-direct-4": (
         _("4 GPUs, each in a slot of its CPU, two sockets, PCIe 5"),
-        lambda name, merged: pcie_tree(name, 4, generation=5, gpus_per_switch=0),
+        lambda name, merged: pcie_host(name, 4, generation=5, gpus_per_switch=0),
     ),
     "tpu-v5e-16": (_("16 TPU v5e in a 4 × 4 torus"), _tpu("ici-v5e", (4, 4))),
     "tpu-v4-64": (_("64 TPU v4 in a 4 × 4 × 4 torus"), _tpu("ici-v4", (4, 4, 4))),

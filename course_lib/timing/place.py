@@ -10,7 +10,7 @@ from course_lib.base.language import _
 from course_lib.comm.schedule import Schedule
 from course_lib.fabric import registry
 from course_lib.fabric.clusterroutes import leaf_of
-from course_lib.fabric.pcietree import pcie_tree
+from course_lib.fabric.pciehost import pcie_host
 from course_lib.fabric.scaleout import cluster
 from course_lib.fabric.scaleup import cube_mesh, simple_host
 from course_lib.fabric.topology import Topology, vertices_of
@@ -45,7 +45,7 @@ def topology_of(system: System, n_hosts: int) -> Topology:
     behind = cards if up.kind == "pcie" and out.latency_s >= up.latency_s else 0
     if cube:
         generation = 1 + list(CUBES.values()).index(cube)
-        host = pcie_tree(cube, gpus, own_cables=cube_mesh(generation), nics=cards, generation=3, drawn_below=True)
+        host = pcie_host(cube, gpus, own_cables=cube_mesh(generation), nics=cards, generation=3, drawn_below=True)
     else:
         host = simple_host(up.kind, gpus, up.bandwidth_Bps, up.latency_s, system.name, nics=behind, nic_Bps=card_Bps)
     return cluster(

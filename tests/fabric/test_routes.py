@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.base.errors import CourseError
-from course_lib.fabric.pcietree import pcie_tree
+from course_lib.fabric.pciehost import pcie_host
 from course_lib.fabric.registry import build, names
 from course_lib.fabric.routes import CHOICES, routes
 from course_lib.fabric.runs import mix
@@ -65,7 +65,7 @@ def test_gpus_do_not_pass_on_but_chips_of_a_torus_do():
 
 def test_acs_sends_peers_of_one_switch_up_to_the_root_complex():
     for acs, hops in ((False, 2), (True, 4)):
-        t = pcie_tree("x", 8, acs=acs)
+        t = pcie_host("x", 8, acs=acs)
         paths = routes(t, 0, 1)
         assert paths.count.sum() == hops
         assert ("cpu" in " ".join(link_name(t, k) for k in paths.first)) == acs

@@ -1,4 +1,4 @@
-"""The host side of a server: GPUs and network cards under PCIe switches, root complexes, two sockets, ACS."""
+"""A host with its PCIe tree: GPUs and network cards under PCIe switches, root complexes, two sockets, ACS."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from course_lib.fabric.rates import hop_s, pcie_Bps
 from course_lib.fabric.topology import Topology, assemble
 
 
-def pcie_tree(
+def pcie_host(
     name: str,
     n_gpus: int,
     *,
@@ -24,7 +24,7 @@ def pcie_tree(
     socket_Bps: float | None = None,
     main_kinds: tuple[str, ...] | None = None,
 ) -> Topology:
-    """Return a server: GPUs and cards spread evenly over PCIe switches, the switches over the sockets.
+    """Return a host: GPUs and cards spread evenly over PCIe switches, the switches over the sockets.
 
     Args:
         name: what to call it.
@@ -48,7 +48,7 @@ def pcie_tree(
     Validity: line rates; packet headers take about a tenth, and bridges between sockets often much more.
 
     >>> from course_lib.fabric.routes import routes
-    >>> on, off = (pcie_tree("server", 4, acs=acs) for acs in (True, False))
+    >>> on, off = (pcie_host("a host", 4, acs=acs) for acs in (True, False))
     >>> len(routes(off, 0, 1).first), len(routes(on, 0, 1).first)
     (2, 4)
     """
@@ -113,4 +113,4 @@ def bridged_pairs(
     if n % 2:
         raise CourseError(_("n_gpus is {n}; bridges join cards two by two, so it has to be even.").format(n=n))
     bridges = [(a, a + 1, "nvlink", bandwidth_Bps, hop_s("nvlink"), links_per_pair) for a in range(0, n, 2)]
-    return pcie_tree(name, n, own_cables=bridges, generation=generation, main_kinds=("nvlink", "pcie", "smp"), **tree)
+    return pcie_host(name, n, own_cables=bridges, generation=generation, main_kinds=("nvlink", "pcie", "smp"), **tree)
