@@ -126,6 +126,7 @@ def test_statements_about_copies_and_exchanges():
     assert one.parts["launch"] > 0.5 * one.time_s
     assert one.parts["bytes"] / 2 == pytest.approx(0.2 * one.time_s, rel=0.05)
     assert two.parts["bytes"] > 0.7 * two.time_s
+    assert two.parts["bytes"] / 2 == pytest.approx(2 / 5 * two.time_s, rel=0.05)
 
 
 def test_statements_about_reading_experts():
