@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,30 @@ def test_a_gain_is_told_from_none_and_from_its_inverse(question, key):
         form = question.expects.form(key)
         assert not form.same(1.0, right), (learner, right)
         assert not form.same(1 / right, right), (learner, right)
+
+
+def leaves(answer):
+    """Return every number in an answer."""
+    inner = answer.values() if isinstance(answer, dict) else answer if isinstance(answer, list | tuple) else None
+    if inner is not None:
+        return [number for one in inner for number in leaves(one)]
+    return [answer] if isinstance(answer, int | float) and not isinstance(answer, bool) else []
+
+
+@pytest.mark.parametrize("question", [q for q in QUESTIONS if q.kind == "value"], ids=lambda q: q.id)
+def test_no_sentence_gives_the_number_that_is_asked_for(question):
+    """A function's counter-example shows the right answer; where one number is asked for, it is the learner's to find."""
+    for learner in ["", *map(str, range(20))] if question.parameters else [""]:
+        parameters = question.parameters_for(learner)
+        right = question.right(question.cases(parameters, None)[0], parameters)
+        for mistake in question.misconceptions:
+            wrong = written(question, mistake.wrong, parameters)
+            both = isinstance(right, dict) and isinstance(wrong, dict)
+            asked = {k: v for k, v in right.items() if wrong.get(k) != v} if both else right
+            text = mistake.says(parameters)
+            said = [float(n.replace(",", "").rstrip(".")) for n in re.findall(r"(?<![\w.])\d[\d,]*\.?\d*", text)]
+            given = [n for n in leaves(asked) for s in said if n > 1 and abs(s / n - 1) < 0.005]
+            assert not given, (learner, mistake.name, given, text)
 
 
 @every_question

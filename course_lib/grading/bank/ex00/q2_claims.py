@@ -44,7 +44,7 @@ q2 = Question(
             "factor 1000",
             _factor_1000,
             _(
-                "A prefix slipped: the number is off by exactly 1000. 1800 GB/s is 1.8 TB/s, and a size in MB over a rate in GB/s "
+                "A prefix slipped: the number is off by exactly 1000. 1000 GB/s are 1 TB/s, and a size in MB over a rate in GB/s "
                 "is a time in ms."
             ),
         ),

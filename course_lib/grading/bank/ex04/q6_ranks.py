@@ -104,8 +104,8 @@ q6 = Question(
             "one rank lost",
             _by_table(lambda op, ratio: (2 / (2 - ratio) if op == "all_reduce" else 1 / (1 - ratio)) - 1),
             _(
-                "You are one too low. That is n − 1, the others, and the rank itself counts, too; or int() cut 7.99 down to 7, "
-                "where round() gives 8."
+                "You are one too low. That is n − 1, the others, and the rank itself counts, too; or int() cut 6.99 down to 6, "
+                "where round() gives 7."
             ),
         ),
         Misconception(
