@@ -156,6 +156,12 @@ _MENDED_WRONG = (
         _("You take the root of the size. Intervals between checkpoints do; failures add up."),
     ),
     (
+        "at twice the size",
+        "twice the hosts, twice as long",
+        lambda f: between_h(f) * 2,
+        _("You let twice the hosts run twice as long. They stop the job twice as often."),
+    ),
+    (
         "redone",
         "a share for percent",
         lambda f: f["interval_min"] / 2 / 60 / between_h(f),
