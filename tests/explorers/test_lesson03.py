@@ -138,7 +138,10 @@ def test_measured_numbers_in_the_text_are_both_directions_where_it_says_so():
     both = next(c for c in copies() if c.direction == "both" and "both ways" in c.case)
     assert (2 * both.measured_Bps / 1e9, round(both.measured_Bps / 1e9)) == (pytest.approx(783.7), 392)
     off = matrix("h100-8").values[~np.eye(8, dtype=bool)]
-    assert 0.83 < np.median(off) / value("nvlink4", "line_Bps") < 0.845
+    line_Bps = value("nvlink4", "line_Bps")
+    assert [round(100 * copy / line_Bps) for copy in (np.median(off), value("nvlink4", "copy_Bps"))] == [84, 88]
+    assert "A share of 84 to 88 %" in TEXT
+    assert "of which a copy gets 84 to 88 %" in TEXT
     latency = matrix("dgx1-v100-latency").values[0, 1:]
     assert latency[:4].max() < 2.1e-6
     assert 8.5 < latency[4:].mean() / latency[:4].max() < 9.6
