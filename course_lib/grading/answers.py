@@ -42,7 +42,8 @@ class Number(Expected):
     """A number, or an array or list of numbers if the reference is one.
 
     `tolerance` is relative, on the difference; `near_zero` is the absolute slack (needed where the right answer is 0).
-    `whole`: exactly this integer. Booleans, text, complex numbers, NaN and arrays of length one are not numbers.
+    `whole`: exactly this integer. Booleans, text, complex numbers, NaN and arrays of length one are not numbers; what np.where
+    makes of two numbers, an array without a length, is one.
     """
 
     unit: str = ""
@@ -55,6 +56,8 @@ class Number(Expected):
         unit = _(" in {unit}").format(unit=self.unit) if self.unit else ""
         if shape == ():
             what = (_("a whole number") if self.whole else _("a number")) + unit
+            if type(given) is np.ndarray and given.shape == ():
+                given = given.item()  # what np.where makes of two numbers
             if type(given) not in (int, float):
                 return expected(what, given)
             numbers = [given]

@@ -28,13 +28,21 @@ def test_an_answer_on_the_edge_counts_and_one_beyond_does_not(right, side):
 
 
 @pytest.mark.parametrize(
-    "given_", ["437.5", 437.5j, True, None, float("nan"), float("inf"), [437.5], np.array([437.5]), np.array(437.5), {}]
+    "given_", ["437.5", 437.5j, True, None, float("nan"), float("inf"), [437.5], np.array([437.5]), np.array(True), {}]
 )
 def test_what_is_no_number_is_refused_with_what_was_expected(given_):
     text = RATE.refuse(given_, 437.5)
     assert "a number in GB/s" in text
     assert "got" in text
     assert not RATE.same(given_, 437.5)
+
+
+@pytest.mark.parametrize("given_", [np.where(True, 437.5, 0), np.where(True, 438, 0), np.float32(437.5)])
+def test_what_numpy_makes_of_two_numbers_is_a_number(given_):
+    crossed = wire.decode(wire.encode(given_))
+    assert RATE.refuse(crossed, 437.5) == ""
+    assert RATE.same(crossed, 437.5)
+    assert "437" in RATE.show(crossed) or "438" in RATE.show(crossed)
 
 
 def test_an_object_that_equals_everything_is_refused_by_its_type():
