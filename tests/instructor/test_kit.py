@@ -10,7 +10,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from course_lib.cli import bundle, main
+from course_lib.cluster.design import Work, claims, margin, price
 from course_lib.grading import release
+from course_lib.grading.bank.ex14.q1_design import BOXES, BRIEFS, PLACED, RACK
 
 ROOT = Path(__file__).parents[2]
 KIT = ROOT / "instructor"
@@ -43,6 +45,34 @@ def test_every_page_of_the_kit_is_in_the_index():
     index = (KIT / "README.md").read_text(encoding="utf-8")
     for page in KIT.glob("*.md"):
         assert page.name == "README.md" or f"({page.name})" in index, page.name
+
+
+def numbers(design, tokens_per_s):
+    found = claims(price(PLACED | design, Work(tokens_per_s=tokens_per_s))).claims
+    return {name: claim.value for name, claim in found.items()}
+
+
+def test_the_memos_that_graders_compare_with_say_what_the_models_say():
+    rubric = (KIT / "rubric_14.md").read_text(encoding="utf-8")
+    n = numbers(RACK | {"interval_s": 27e3}, 200e3)
+    said = f"It makes {n['tokens_per_s'] / 1e3:.0f},000 at {1e3 * n['token_latency']:.0f} ms, costs "
+    said += f"{n['cost_per_million_tokens']:.2f} USD a million and {n['budget'] / 1e6:.1f} MUSD, "
+    said += f"goodput is {100 * n['goodput']:.0f} % and an all-reduce {1e3 * n['all_reduce_time']:.1f} ms."
+    assert said in rubric
+    assert f"reached {100 * margin():.0f} % of the model" in rubric
+    boxes, rack = (
+        {edge for *edges, _usd, _budget, right in BRIEFS for edge in edges if (right["part"] == RACK["part"]) == racks}
+        for racks in (False, True)
+    )
+    assert (
+        f"Below about {max(boxes):,.0f} tokens a second boxes meet the gates, above {min(rack):,.0f} a rack" in rubric
+    )
+    memo = (ROOT / "solutions" / "14_design_review" / "14_design_review.ipynb").read_text(encoding="utf-8")
+    n = numbers(BOXES | {"units": 4, "interval_s": 71e3}, 80e3)
+    assert f"{1e3 * n['token_latency']:.0f} ms a token" in memo
+    assert f"{n['tokens_per_s'] / 1e3:.0f},000 tokens a second" in memo
+    assert f"{n['cost_per_million_tokens']:.1f} USD a million. At night {100 * n['goodput']:.0f} %" in memo
+    assert f"The purchase is {n['budget'] / 1e6:.1f} MUSD" in memo
 
 
 def test_rules_for_assistants_are_released_and_an_edited_copy_is_noticed(tmp_path, monkeypatch):
