@@ -64,6 +64,14 @@ def test_no_lesson_defines_a_term_before_the_one_that_introduces_it():
     assert early == {}
 
 
+def test_a_term_is_in_bold_again_only_where_it_is_said_more_closely():
+    again = set()
+    for t in terms().values():
+        bold = re.compile(rf"\*\*{re.escape(t.term.lower())}(s|es)?\*\*(?! question)")
+        again |= {(t.term, lesson) for lesson in NOTEBOOKS if lesson != t.lesson and bold.search(prose(lesson))}
+    assert {one for one in again if one[0] not in OTHER_SENSE} <= AGAIN
+
+
 def test_meanings_are_one_plain_sentence():
     for t in terms().values():
         assert t.meaning.endswith("."), t.term
@@ -97,6 +105,12 @@ def test_bold_single_words_of_the_lessons_are_in_the_glossary():
 
 # A word that an earlier lesson defines in another sense: a driver stages a copy in host memory.
 OTHER_SENSE = {"stage"}
+
+# Named in one lesson and taken apart in another, or of two kinds of thing: a job's unit is no layer's.
+AGAIN = {
+    ("NVLink", "01"), ("PCIe", "01"), ("packet", "01"), ("line rate", "01"), ("latency", "02"), ("bandwidth", "02"),
+    ("ring", "04"), ("ring", "05"), ("unit", "10"),
+}  # fmt: skip
 
 # Bold for weight and not for a definition, or the spelling of a kind of path in a matrix.
 NOT_TERMS = {"phb", "pxb", "copy", "sum", "not", "one card", "slower"}
