@@ -53,7 +53,7 @@ def _row(gradebook: Gradebook, assignment: Any, student: Any) -> dict[str, Any]:
         return row
     penalty = submission.late_submission_penalty
     row |= {"timestamp": submission.timestamp, "raw_score": submission.score, "late_submission_penalty": penalty}
-    row["score"] = max(0.0, submission.score - penalty)
+    row["score"] = round(max(0.0, submission.score - penalty), 6)
     for notebook in submission.notebooks:
         row |= {question_name(grade.name): grade.score for grade in notebook.grades}
     return row

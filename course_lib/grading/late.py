@@ -70,7 +70,7 @@ def penalty(score: float, submitted: datetime | None, due: datetime | None, rule
     if submitted is None or due is None or submitted <= due or score <= 0:
         return 0.0
     days = -((due - submitted) // timedelta(days=1))
-    return float(min(score, score * share * days))
+    return round(float(min(score, score * share * days)), 6)  # nbgrader's own table shows it as it is
 
 
 def _share(rule: str) -> float:
