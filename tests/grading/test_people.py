@@ -62,7 +62,9 @@ def test_a_blank_answer_earns_nothing_and_does_not_wait():
     assert "Exercise 00: 0 of 5 points" in learnerpage.up_to_date(PAGE, made, 0.0, None)
 
 
-@pytest.mark.parametrize(("points", "share"), [(12.0, "10%"), (7.0, "10%"), (7.1, "3.3%"), (0.3, "33%"), (10.0, "zero")])
+@pytest.mark.parametrize(
+    ("points", "share"), [(12.0, "10%"), (7.0, "10%"), (7.1, "3.3%"), (0.3, "33%"), (10.0, "zero")]
+)
 def test_lateness_stands_on_the_page_and_in_the_table_without_a_tail_of_digits(points, share):
     made = result(points=points, questions=[{**result()["questions"][0], "points": points}], of=12.0, manual=[])
     made = people.over(made, people.NOTHING)
