@@ -1,4 +1,4 @@
-"""`interconnect grade submitted/`: marks a class in a sandbox; 0 only if every input could be marked."""
+"""`interconnect grade grading/submitted`: marks a class in a sandbox; 0 only if every input could be marked."""
 
 import argparse
 import os
