@@ -200,9 +200,13 @@ def _explain(
         ]
         sentences = [m.says(parameters) for m in found] + others
         return tuple(dict.fromkeys(sentences)), tuple(m.name for m in found)
-    smallest = min(failed, key=lambda outcome: outcome.weight)
-    # A wrong model has to explain every failure, so that a coincidence at one input names nothing.
-    found = [m for m in smallest.matches if all(m in outcome.matches for outcome in failed)]
+    # A wrong model has to explain every failure, or every one of a part, so that a coincidence at one input names nothing.
+    parts = [[o for o in failed if o.part == part] for part in dict.fromkeys(o.part for o in failed)]
+    for group in (failed, *(part for part in parts if len(part) > 1), failed):
+        smallest = min(group, key=lambda outcome: outcome.weight)
+        found = [m for m in smallest.matches if all(m in outcome.matches for outcome in group)]
+        if found:
+            break
     # Nor does a factor: twice too much may be n times, for two ranks. Beside the name of a wrong model it says something else.
     named = not found and len({outcome.hint.removeprefix(outcome.place) for outcome in failed}) == 1
     text = f"{smallest.problem} {smallest.hint if named else smallest.place}".strip()

@@ -132,9 +132,16 @@ def test_a_misconception_is_named_and_a_counter_example_given():
 
 def test_a_coincidence_at_one_input_names_no_misconception():
     # At the smallest input, 0 and 0, this is what "one more" answers; elsewhere it is not.
-    verdict = judged(ADD, lambda a, b: 1.0 if np.ndim(a) == 0 and a == b == 0 else a - b)
-    assert verdict.misconceptions == ()
+    assert judged(ADD, lambda a, b: 1.0 if np.ndim(a) == 0 and a == b == 0 else a * b + 7).misconceptions == ()
     assert judged(ADD, lambda a, b: a + b + 1).misconceptions == ("one more",)
+
+
+def test_a_wrong_model_of_one_part_is_named_beside_another_mistake_and_the_example_is_of_that_part():
+    verdict = judged(ADD, lambda a, b: a - b if np.ndim(a) == 0 and b == 5 else a * b + 7)
+    assert verdict.misconceptions == ("minus",)
+    assert "b=5" in verdict.sentences[1]
+    alone = judged(ADD, lambda a, b: a * b + 7 if np.ndim(a) == 0 else a - b)
+    assert alone.misconceptions == (), "a part with one input proves nothing"
 
 
 def test_a_failing_function_is_told_with_its_line():

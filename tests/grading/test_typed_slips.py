@@ -238,3 +238,14 @@ def test_a_mistake_that_the_library_names_is_one_sentence_with_its_line(capsys):
     said = capsys.readouterr().out
     assert "it has to be at least 0. It came up in line 3." in said
     assert ". in line" not in said
+
+
+def test_two_slips_in_two_parts_are_not_both_silent(capsys):
+    """One wrong model explains what is wrong with the all-reduce, another what is wrong with the broadcast: one is named."""
+    code = SENT.format(
+        alone="", wrong="share = n - 1 if op == 'broadcast' else share / 2 if op == 'all_reduce' else share"
+    )
+    exec(code + "\ncheck('04.q4')", {"check": check, "parameters": parameters})
+    said = capsys.readouterr().out
+    assert "For all_reduce you count one lap" in said
+    assert "`sent_B(op='all_reduce'" in said, "the example belongs to what was named"
