@@ -209,9 +209,10 @@ class Batch:
         taken = 0.0
         if result["state"] == "marked":
             machine, folder = result, repair.release_path(result["exercise"]).parent.name
-            result = people.over(result, self.given.get((result["student"], folder), people.NOTHING))
+            anew = result["key"] not in self.ledger.booked
+            result = people.over(result, self.given.get((result["student"], folder), people.NOTHING), anew=anew)
             taken = late.penalty(result["points"], submitted, self._due(result["exercise"]), self.options.rule)
-            if result["key"] not in self.ledger.booked:
+            if anew:
                 self.book.book(machine, submitted, taken)
                 booked.append(result["key"])
             else:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from course_lib.base.language import _
+
 # nbgrader's own score: a person's in the place of the machine's, and extra credit on top.
 ROWS = """
 SELECT submitted_assignment.student_id, assignment.name, base_cell.name, {what}
@@ -23,11 +25,15 @@ WHERE {where}
 
 @dataclass
 class Given:
-    """Of one hand-in, by cell: points in the place of the machine's, points on top, and comments."""
+    """Of one hand-in, by cell: points in the place of the machine's, points on top, and comments.
+
+    `older`: cells that were marked anew since a person gave their points.
+    """
 
     points: dict[str, float] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
+    older: set[str] = field(default_factory=set)
 
 
 NOTHING = Given()
@@ -41,12 +47,13 @@ def students(path: Path) -> list[str]:
 def given(path: Path) -> dict[tuple[str, str], Given]:
     """Return what people gave in the gradebook at `path`, by learner and nbgrader's name of the exercise."""
     found: dict[tuple[str, str], Given] = {}
-    scores = "given.manual_score, given.extra_credit"
+    scores = "given.manual_score, given.extra_credit, given.needs_manual_grade"
     some = "given.manual_score IS NOT NULL OR COALESCE(given.extra_credit, 0) != 0"
-    for who, exercise, cell, points, extra in _rows(path, ROWS.format(what=scores, table="grade", where=some)):
+    for who, exercise, cell, points, extra, waits in _rows(path, ROWS.format(what=scores, table="grade", where=some)):
         mine = found.setdefault((str(who), exercise), Given())
         if points is not None:
             mine.points[cell] = float(points)
+            mine.older |= {cell} if waits else set()
         if extra:
             mine.extra[cell] = float(extra)
     said = "COALESCE(given.manual_comment, '') != ''"
@@ -65,10 +72,11 @@ def _rows(path: Path, query: str) -> Iterable[tuple[Any, ...]]:
         return []
 
 
-def over(result: Mapping[str, Any], mine: Given) -> dict[str, Any]:
+def over(result: Mapping[str, Any], mine: Given, *, anew: bool = False) -> dict[str, Any]:
     """Return a marked result with what people gave: points, comments, and what still waits for a person.
 
-    Items that people mark get "points": None while they wait. A question that a person has decided needs no look.
+    Items that people mark get "points": None while they wait. A question that a person has decided needs no look, unless it
+    was marked `anew` since, and the machine's points are others: the person may have seen another answer.
     """
     rows, decided = [], []
     for row in result["questions"]:
@@ -84,6 +92,12 @@ def over(result: Mapping[str, Any], mine: Given) -> dict[str, Any]:
             points += mine.extra.get(item["cell"], 0.0)
         manual.append({**item, "points": points})
     flags = [flag for flag in result["flags"] if not flag.startswith(tuple(f"{name}:" for name in decided))]
+    found = {row["question"].replace(".", "-"): row["points"] for row in result["questions"]}
+    found |= {item["cell"]: None if item["written"] else 0.0 for item in result["manual"]}
+    for cell, points in mine.points.items():
+        if (anew or cell in mine.older) and found.get(cell, points) != points:
+            text = _("{name}: a person's mark ({points:g}) is older than this marking. Look at it in Formgrader.")
+            flags.append(text.format(name=name_of(cell), points=points))
     total = sum(row["points"] for row in rows) + sum(item["points"] or 0.0 for item in manual)
     comments = {name_of(cell): " ".join(text.split()) for cell, text in mine.comments.items()}
     return {**result, "questions": rows, "manual": manual, "flags": flags, "points": total, "comments": comments}

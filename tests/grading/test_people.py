@@ -47,6 +47,24 @@ def test_points_of_a_person_stand_in_the_place_of_the_machines():
     assert "<p>00.q4: Ask ada.</p>" in page
 
 
+@pytest.mark.parametrize(
+    ("older", "anew", "points", "looks"),
+    [
+        (set(), False, 3.0, []),
+        ({"00-q4"}, False, 3.0, ["00.q4"]),
+        (set(), True, 3.0, ["00.q4", "00.q9"]),
+        (set(), True, 0.0, ["00.q9"]),  # the machine gives the same
+        ({"00-q9"}, False, 0.0, ["00.q9"]),
+    ],
+)
+def test_a_persons_points_for_what_was_handed_in_before_are_named(older, anew, points, looks):
+    mine = people.Given({"00-q4": points, "00-q9": 3.5}, older=older)
+    made = people.over(result(flags=[]), mine, anew=anew)
+    assert made["points"] == points + 3.5
+    assert [flag.partition(":")[0] for flag in made["flags"]] == looks
+    assert all("older than this marking" in flag for flag in made["flags"])
+
+
 def test_what_waits_is_said_and_counted_nowhere():
     made = people.over(result(), people.NOTHING)
     row = report.row(made, 0.0, "")
@@ -136,6 +154,11 @@ def test_what_one_run_left_out_the_next_one_marks(tmp_path):
     assert known == {("kim/14.ipynb", "refused")}
 
 
+def give(grade, points):
+    """Give points as Formgrader does."""
+    grade.manual_score, grade.needs_manual_grade = points, False
+
+
 @pytest.mark.nbgrader
 def test_a_class_whose_pages_a_person_marks_gets_the_sum(tmp_path):
     """Marked by machine, then by a person in the gradebook, then run again: tables and pages have both, nothing is lost."""
@@ -152,13 +175,14 @@ def test_a_class_whose_pages_a_person_marks_gets_the_sum(tmp_path):
     assert {row["exercise"]: row["state"] for row in first.rows} == {"14": "marked", "00": "marked"}
     assert [row["waits"] for row in first.rows if row["student"] == "kim"] == [["14.q3"]]
     with Gradebook(f"sqlite:///{options.to / 'gradebook.db'}") as book:
-        book.find_grade("14-q3", LAST, LAST, "kim").manual_score = 3.5
+        give(book.find_grade("14-q3", LAST, LAST, "kim"), 3.5)
         book.find_comment("14-q3", LAST, LAST, "kim").manual_comment = "Which gate is closest?"
-        book.find_grade("00-q4", "00_start_here", "00_start_here", "lee").manual_score = 1.0
+        give(book.find_grade("00-q4", "00_start_here", "00_start_here", "lee"), 1.0)
         book.db.commit()
     rule = {"due": late.instant("2026-12-01T23:59Z"), "rule": "10%"}
     again = grade(tmp_path / "submitted", Options(to=options.to, walled=options.walled, **rule))
     assert again.repeated == 2
+    assert not any(row["needs_a_look"] for row in again.rows)
     marks = {row["student"]: row for row in table(options.to / "marks.csv")}
     assert (marks["kim"]["score"], marks["kim"]["14.q3"]) == ("11.5", "3.5")
     assert (marks["lee"]["points"], marks["lee"]["score"], marks["lee"]["00.q4"]) == ("10.0", "9.0", "1.0")
@@ -176,3 +200,7 @@ def test_a_class_whose_pages_a_person_marks_gets_the_sum(tmp_path):
         kim, lee = (book.find_submission(name, who) for name, who in ((LAST, "kim"), ("00_start_here", "lee")))
         assert kim.score == 11.5
         assert lee.score - lee.late_submission_penalty == 9.0
+    write(tmp_path / "submitted" / "lee" / "00.ipynb", filled(RIGHT | {"00-q4": "ben_GBps = 2"}, "lee"))
+    for _run in range(2):  # until the person has looked, which Formgrader writes down
+        (lee,) = [row for row in grade(tmp_path / "submitted", options).rows if row["student"] == "lee"]
+        assert lee["needs_a_look"].startswith("00.q4: a person's mark (1) is older")
