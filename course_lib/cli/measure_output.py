@@ -89,7 +89,7 @@ def sentences(measured, found, why: str) -> list[str]:
     lines = [""]
     if measured.wrong:
         lines += [
-            _("WRONG: {name} at {size}: {n} elements are not the sum; its times are not used.").format(
+            _("WRONG: {name} at {size}: elements that are not the sum: {n}; its times are not used.").format(
                 name=p.algorithm, size=say_bytes(p.message_B), n=p.wrong
             )
             for p in measured.wrong
@@ -98,7 +98,7 @@ def sentences(measured, found, why: str) -> list[str]:
         lines.append(_("Every result was right."))
     if measured.missing:
         name, size = measured.missing[0]
-        text = _("{n} points were not reached in time, the first is {name} at {size}; give more --seconds.")
+        text = _("Points not reached in time: {n}, the first is {name} at {size}; give more --seconds.")
         lines.append(text.format(n=len(measured.missing), name=name, size=say_bytes(size)))
     if measured.disturbed > 1.6:
         text = _(

@@ -100,7 +100,7 @@ def in_words(found: Found, top: int) -> str:
     True
     """
     lines = [
-        _("{model} on {system}: {n:,} legal plans, {fit:,} fit.").format(
+        _("{model} on {system}: legal plans {n:,}, of which {fit:,} fit.").format(
             model=found.model, system=found.system, n=found.n_plans, fit=found.n_fit
         )
     ]

@@ -139,7 +139,11 @@ def _list_systems(as_data: bool) -> int:
         return 0
     for s in found:
         out = s.scale_out
-        net = _("{n} cards of {rate}").format(n=out.nics_per_host, rate=say_rate(out.bandwidth_Bps)) if out else ""
+        net = (
+            _("{n} × network card of {rate}").format(n=out.nics_per_host, rate=say_rate(out.bandwidth_Bps))
+            if out
+            else ""
+        )
         text = _("{name:16} {g} × {gpu}, {kind} of {rate} a GPU; {net}").format(
             name=s.name,
             g=s.gpus_per_domain,

@@ -67,6 +67,6 @@ def run(args: argparse.Namespace) -> int:
             print(*(f"  {sentence}\n" for sentence in left_to_people(number)), sep="", end="")
         print(line)
     if skipped:
-        text = _("{n} lines of {path} could not be read and were skipped.")
+        text = _("Lines of {path} that could not be read and were skipped: {n}.")
         print(text.format(n=skipped, path=progress.FILE), file=sys.stderr)
     return 0

@@ -213,7 +213,7 @@ def in_words(found: Step, shape: Shape, system: str) -> str:
     if found.spans:
         lines += ["", _("What each group crosses:")]
     for s in found.spans:
-        text = _("  {axis} {n} ranks, {groups} groups: {link}, {rate} a GPU")
+        text = _("  {axis} ranks {n}, groups {groups}: {link}, {rate} a GPU")
         lines.append(
             text.format(
                 axis=padded(_(s.axis), 13), n=s.n_ranks, groups=s.n_groups, link=s.link, rate=say_rate(s.bandwidth_Bps)

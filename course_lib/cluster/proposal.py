@@ -65,7 +65,7 @@ def proposal(given: "Proposal | Mapping") -> Proposal:
     spares = whole("spares", table["spares"], at_least=0)
     hosts = units * part.hosts_per_unit
     if spares >= hosts:
-        text = _("{spares} of {hosts} hosts are spares; at least one has to work.")
+        text = _("Hosts {hosts}, spares {spares}: at least one has to work.")
         raise CourseError(text.format(spares=spares, hosts=hosts))
     interval_s = single("interval_s", table["interval_s"], above=0, unit="s")
     if interval_s > MOST_INTERVAL_s:

@@ -87,7 +87,7 @@ def prove(schedule: Schedule) -> Proof:
     sentence = _("Proved: {op} on one rank; it ends with what it should.")
     if n > 1:
         sentence = _(
-            "Proved: {op} on {n} ranks, {transfers} transfers in {repeats} repeats; every rank ends with what it should."
+            "Proved: {op} on {n} ranks (transfers {transfers}, repeats {repeats}); every rank ends with what it should."
         )
     sentence = sentence.format(op=schedule.op, n=n, transfers=schedule.n_transfers, repeats=schedule.repeats)
     return Proof(True, sentence, unchanged=tuple(unchanged))

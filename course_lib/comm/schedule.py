@@ -71,7 +71,7 @@ class Schedule:
         if self.chunks % blocks:
             raise CourseError(
                 _(
-                    "{op} on {n} ranks shares out {blocks} equal parts; {chunks} chunks is no multiple of {blocks}."
+                    "{op} on {n} ranks shares out {blocks} equal parts; the number of chunks, {chunks}, is no multiple of {blocks}."
                 ).format(op=self.op, n=self.n_ranks, blocks=blocks, chunks=self.chunks)
             )
         total = 0
@@ -104,7 +104,7 @@ class Schedule:
             )
         if step.shift and self.chunks % step.window:
             raise CourseError(
-                _("Step {i}: {chunks} chunks are no multiple of its window of {window}.").format(
+                _("Step {i}: the number of chunks, {chunks}, is no multiple of its window of {window}.").format(
                     i=i, chunks=self.chunks, window=step.window
                 )
             )

@@ -194,7 +194,7 @@ def _meta(seen: Trace, frame: int, said: str, timed: Timeline | None) -> dict:
             _("{a} to {b} chunk {c}").format(a=rows[a], b=rows[b], c=c)
             for a, b, c in zip(moves.src[:8].tolist(), moves.dst[:8].tolist(), moves.chunk[:8].tolist())
         ]
-        alt += _("In this step {n} chunks moved: {list}.").format(
+        alt += _("Chunks moved in this step ({n}): {list}.").format(
             n=moves.src.size, list=", ".join(few) + (" …" if moves.src.size > 8 else "")
         )
     if timed is not None:

@@ -73,7 +73,7 @@ def up_to_date(text: str, result: Mapping[str, Any], taken: float, submitted: da
     if waiting:
         says.append(_("Written answers are marked by people and are not in this sum."))
     if taken:
-        says.append(_("Handed in late: {points:g} points are taken off.").format(points=round(taken, 2)))
+        says.append(_("Points taken off because it was handed in late: {points:g}.").format(points=round(taken, 2)))
     of = result["of"] - sum(item["of"] for item in waiting)
     title = _title(result["exercise"], max(result["points"] - taken, 0.0), of)
     text = TITLE.sub(lambda _found: f"<title>{html.escape(title)}</title>", text, count=1)

@@ -186,7 +186,7 @@ def _normal(raw: Any, notes: list[str]) -> dict[str, Any]:
         raise CourseError(_("It has {n} cells; at most {most} are marked.").format(n=len(cells), most=MOST_CELLS))
     good = [cell for cell in (_cell(cell, notes) for cell in cells) if cell is not None]
     if len(good) < len(cells):
-        notes.append(_("{n} things in it are no cells; they were left out.").format(n=len(cells) - len(good)))
+        notes.append(_("Things in it that are no cells were left out: {n}.").format(n=len(cells) - len(good)))
     taken: set[str] = set()
     for place, cell in enumerate(good):
         if cell["id"] in taken or not cell["id"]:

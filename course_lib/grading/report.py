@@ -126,7 +126,7 @@ def summary(rows: Sequence[Mapping[str, Any]], repeated: int) -> list[str]:
     """Return what the command prints at the end."""
     counts = {state: sum(r["state"] == state for r in rows) for state in STATES}
     text = _(
-        "{n} inputs: {marked} marked ({old} of them in an earlier run), {refused} refused, {failed} failed, {rest} not used."
+        "Inputs {n}: {marked} marked ({old} of them in an earlier run), {refused} refused, {failed} failed, {rest} not used."
     )
     said = [
         text.format(

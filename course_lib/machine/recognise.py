@@ -254,7 +254,7 @@ def _reading(name: str, readers: _All, n: int) -> Reading:
         saw = _("a matrix of GPUs whose words are not those of `nvidia-smi topo -m` (another vendor's tool?)")
         refused = Refused(saw, anything())
     elif not kinds:
-        refused = Refused(_("{n} lines of text, none of a kind this command knows").format(n=n), anything())
+        refused = Refused(_("nothing of a kind this command knows (lines: {n})").format(n=n), anything())
     return Reading(
         name, tuple(kinds), topos[0] if topos else None, topos, log, bands if "nvbandwidth" in kinds else None,
         peer, links if links is not None and links.gpus else None, refused, permission, n,

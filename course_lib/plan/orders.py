@@ -35,7 +35,7 @@ def _sizes(p: object, m: object, v: object = 1) -> tuple[int, int, int]:
     p, m, v = whole("p", p, at_least=1), whole("m", m, at_least=1), whole("v", v, at_least=1)
     if 2 * p * m * v > MOST:
         raise CourseError(
-            _("{p} stages, {m} micro-batches and {v} chunks make {n:,} operations, more than {most:,}.").format(
+            _("Stages × micro-batches × chunks, {p} × {m} × {v}, make {n:,} operations, more than {most:,}.").format(
                 p=p, m=m, v=v, n=2 * p * m * v, most=MOST
             )
         )
@@ -84,7 +84,7 @@ def whole_rounds(p: int, m: int) -> None:
         choices = _("{a} or {b}").format(a=low, b=low + p) if low else str(p)
         raise CourseError(
             _(
-                "{m} micro-batches are no multiple of {p} stages, which the interleaved order needs. The nearest: {choices}."
+                "The number of micro-batches, {m}, is no multiple of {p} stages, which the interleaved order needs. The nearest: {choices}."
             ).format(p=p, m=m, choices=choices)
         )
 

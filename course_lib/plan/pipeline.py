@@ -149,9 +149,9 @@ def _complete(order: Order) -> tuple[int, int, int, bool]:
             missing = list(islice((op for op in every if op not in seen), 5))
             shown = ", ".join(map(str, missing[:4])) + (" …" if len(missing) > 4 else "")
             raise CourseError(
-                _("Stage {s} never does {missing}; {m} micro-batches need every operation once on every stage.").format(
-                    s=s, missing=shown, m=m
-                )
+                _(
+                    "Stage {s} never does {missing}; a stage does every operation of each micro-batch once (micro-batches: {m})."
+                ).format(s=s, missing=shown, m=m)
             )
     return p, m, v, split
 
@@ -216,7 +216,9 @@ def in_flight_formula(schedule: str, p: object, m: object, v: object = 1, stage:
     p, m = finite("p", p, at_least=1), finite("m", m, at_least=1)
     v, s = finite("v", v, at_least=1), finite("stage", stage, at_least=0)
     if (np.asarray(s) >= p).any():
-        raise CourseError(_("There is no stage {s}; {p} stages count from 0.").format(s=np.max(s), p=np.min(p)))
+        raise CourseError(
+            _("There is no stage {s}: they are numbered from 0 to {last}.").format(s=np.max(s), last=np.min(p) - 1)
+        )
     if schedule == "gpipe":
         held = m + 0 * s
     elif schedule == "zero-bubble":

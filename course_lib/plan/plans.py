@@ -174,7 +174,7 @@ def check(
         choices = _(" or ").join(str(n) for n in (low, low + unit) if n)
         raise CourseError(
             _(
-                "A batch of {batch} sequences does not divide into {d} replicas × micro-batches of {b}. The nearest batches: {choices}."
+                "A batch of {batch} does not divide by {d} × {b} (replicas × micro-batch). The nearest batches: {choices}."
             ).format(batch=batch, d=layout.data, b=b, choices=choices)
         )
     n_micro = batch // (layout.data * b)

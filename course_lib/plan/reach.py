@@ -135,7 +135,7 @@ def check_room(n_ranks: int, system: System) -> None:
     """
     if n_ranks > system.n_max:
         raise CourseError(
-            _("{n} GPUs are more than {name} has: {hosts} hosts of {g}, {most} in all. Use at most {most}.").format(
+            _("{n} GPUs are more than {name} has: {hosts} × {g} (hosts × GPUs of a host). Use at most {most}.").format(
                 n=n_ranks, name=system.name, hosts=system.hosts, g=system.gpus_per_host, most=system.n_max
             )
         )

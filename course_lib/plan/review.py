@@ -37,7 +37,9 @@ def review(order: object, p: int, m: int, *, like: str = "1f1b", v: int = 1) -> 
     try:
         stages = parse(order)
         if len(stages) != p:
-            return Review(False, _("There are {n} lists for {p} stages.").format(n=len(stages), p=p))
+            return Review(
+                False, _("A list for each stage is expected; lists: {n}, stages: {p}.").format(n=len(stages), p=p)
+            )
         highest = 1 + max((op.micro for ops in stages for op in ops), default=-1)
         if highest > m:
             return Review(
@@ -52,7 +54,7 @@ def review(order: object, p: int, m: int, *, like: str = "1f1b", v: int = 1) -> 
     if (timeline.m, timeline.v, timeline.split) != (m, v, model.split):
         return Review(
             False,
-            _("The order is for {m} micro-batches and {v} chunks{split}; asked were {wm} and {wv}{wsplit}.").format(
+            _("The order's micro-batches are {m} and its chunks {v}{split}; asked were {wm} and {wv}{wsplit}.").format(
                 m=timeline.m,
                 v=timeline.v,
                 split=_(" with split backward") if timeline.split else "",
@@ -83,7 +85,7 @@ def review(order: object, p: int, m: int, *, like: str = "1f1b", v: int = 1) -> 
         )
     return Review(
         True,
-        _("Accepted: step {t:g}, bubble {b} of the step, no stage holds more than {h:g} micro-batches.").format(
+        _("Accepted: step {t:g}, bubble {b} of the step; micro-batches that a stage holds at most: {h:g}.").format(
             t=timeline.step_s, b=say_share(timeline.bubble_of_step, 1), h=held.max()
         ),
         timeline,

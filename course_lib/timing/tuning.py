@@ -63,7 +63,7 @@ def placed(system: System, n_ranks: int, n_hosts: int | None) -> tuple[int, int]
     hosts = need if n_hosts is None else whole("n_hosts", n_hosts, at_least=1)
     if need > system.hosts:
         raise CourseError(
-            _("{n} ranks do not fit: {name} has {hosts} hosts of {g} GPUs, {most} in all.").format(
+            _("{n} ranks do not fit: {name} has {hosts} × {g} GPUs (hosts × GPUs of a host), {most} in all.").format(
                 n=n, name=system.name, hosts=system.hosts, g=g, most=system.n_max
             )
         )
@@ -77,7 +77,7 @@ def placed(system: System, n_ranks: int, n_hosts: int | None) -> tuple[int, int]
         )
     if hosts > system.hosts:
         raise CourseError(
-            _("{name} has {most} hosts, not {hosts}.").format(name=system.name, most=system.hosts, hosts=hosts)
+            _("{name} has fewer hosts than {hosts}: {most}.").format(name=system.name, most=system.hosts, hosts=hosts)
         )
     return n, hosts
 

@@ -49,7 +49,7 @@ def test_lines_that_cannot_be_read_are_skipped_and_counted(capsys):
     assert data["unreadable_lines"] == 4
     assert data["questions"][0]["state"] == "correct"
     main(["progress"])
-    assert "4 lines" in capsys.readouterr().err
+    assert "skipped: 4" in capsys.readouterr().err
 
 
 def test_nothing_is_recorded_while_nbgrader_runs_or_when_switched_off(monkeypatch):

@@ -159,7 +159,7 @@ def test_the_library_accepts_its_own_order_and_refuses_gpipe(p, m):
 
 def test_a_reviewer_names_what_is_wrong():
     assert "Micro-batch 4" in review(make("1f1b", 2, 5), 2, 4).reason
-    assert "1 lists for 2" in review(make("1f1b", 1, 4), 2, 4).reason
+    assert "lists: 1, stages: 2" in review(make("1f1b", 1, 4), 2, 4).reason
     assert "at once" in review(make("gpipe", 2, 4), 2, 4).reason
     slow = [["F0", "B0", "F1", "B1"], ["F0", "B0", "F1", "B1"]]
     assert "lasts 12 where 1f1b needs 9" in review(slow, 2, 2).reason

@@ -99,7 +99,7 @@ def _sentence(r: Reading) -> str:
     way = JOBS[r.job][1]
     net = sent_copies(MODEL, BOXES, r.chosen, way)[0]
     if r.job == "train":
-        first = _("Forward and backward, {n} tokens on each GPU.").format(n=f"{r.rack.tokens:,}")
+        first = _("Forward and backward; tokens on each GPU: {n}.").format(n=f"{r.rack.tokens:,}")
     else:
         first = _("Each GPU keeps {size} of experts, all layers.").format(size=gb(float(r.rack.experts_B[r.here])))
     if net < 0.005:

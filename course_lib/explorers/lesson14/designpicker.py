@@ -56,7 +56,7 @@ def pick(part: str, units: int, spares: int, expert: int, per_gpu: int, precisio
     >>> pick(**START | {"units": 4, "per_gpu": 160, "interval_s": 72_000.0}).report.passes
     True
     >>> pick(**START | {"units": 1}).why
-    '1 of 1 hosts are spares; at least one has to work.'
+    'Hosts 1, spares 1: at least one has to work.'
     """
     try:
         shelf = item(part)
@@ -86,7 +86,7 @@ def _equation(picked: Picked) -> tuple[str, str]:
     if picked.priced is None:
         return formula, _("nothing is sold")
     p = picked.priced
-    return formula, _("{usd} USD a million = {bill} MUSD a year, {sold} of {all} tokens/s sold, {n} copies").format(
+    return formula, _("{usd} USD a million = {bill} MUSD a year, {sold} of {all} tokens/s sold, copies {n}").format(
         usd=say_number(p.usd_per_mtoken, 3),
         bill=say_number(p.bill.usd_per_year / 1e6, 3),
         sold=say_number(min(p.tokens_per_s, Work().tokens_per_s), 3),

@@ -32,7 +32,7 @@ def not_joined(log: NcclLog) -> tuple[list[Finding], list[Cause]]:
         return [], []
     each = {job.n_ranks for job in log.jobs}
     if len(log.jobs) > 1 and len(each) == 1 and (n := each.pop()):
-        text = _("{k} jobs of {n} ranks, not one of {all}")
+        text = _("the ranks are {k} × {n} (jobs × ranks of a job), not one job of {all}")
         because.append(text.format(k=len(log.jobs), n=n, all=n * len(log.jobs)))
     text = _("ranks did not join: {why}. No bandwidth is reported.").format(why="; ".join(because))
     cause = Cause(
@@ -64,14 +64,14 @@ def wrong_data(log: NcclLog) -> tuple[list[Finding], list[Cause], list[str]]:
             counts = [_("{n} out of place").format(n=first.out.wrong)] if first.out.wrong else []
             counts += [_("{n} in place").format(n=first.inplace.wrong)] if first.inplace.wrong else []
             text = _(
-                "DATA CORRUPTION: {counts} wrong values at {size} ({bytes} B), {n} sizes in all. Speed is withheld."
+                "DATA CORRUPTION: wrong values at {size} ({bytes} B): {counts}; sizes with wrong values: {n}. Speed is withheld."
             )
             words = text.format(
                 counts=_(" and ").join(counts), size=say_bytes(first.size_B), bytes=first.size_B, n=len(bad)
             )
             findings.append(Finding("wrong-data", words))
         elif job.out_of_bounds:
-            text = _("DATA CORRUPTION: the footer counts {n} values out of bounds. Speed is withheld.")
+            text = _("DATA CORRUPTION: values out of bounds that the footer counts: {n}. Speed is withheld.")
             findings.append(Finding("wrong-data", text.format(n=job.out_of_bounds)))
         marked = [row for row in job.rows if row.out.failed or row.inplace.failed]
         if marked and not bad and not job.out_of_bounds:

@@ -221,7 +221,7 @@ def bandwidths(found: Bandwidths, link_Bps: float | None, slot_Bps: float | None
                 Finding("slow-cell", text.format(name=matrix.name, low=values.min(), median=middle, unit=matrix.unit))
             )
     if found.pattern_failed:
-        text = _("DATA CORRUPTION: {n} tests found copied data that was wrong")
+        text = _("DATA CORRUPTION: tests that found copied data wrong: {n}")
         findings.insert(0, Finding("wrong-data", text.format(n=found.pattern_failed)))
         text = _("consistent with a translating IOMMU or access control (ACS), a faulty link, or GPU memory.")
         test = _(
@@ -229,7 +229,7 @@ def bandwidths(found: Bandwidths, link_Bps: float | None, slot_Bps: float | None
         )
         causes.append(Cause("corruption", text, _("the benchmark compares the pattern that it copied"), test))
     if found.waived:
-        notes.append(_("{n} tests waived (they need more GPUs, or peer access)").format(n=found.waived))
+        notes.append(_("tests waived, for want of GPUs or of peer access: {n}").format(n=found.waived))
     if found.without:
         notes.append(_("no matrix under: {names}").format(names=", ".join(found.without[:8])))
     return findings, causes, notes, enough

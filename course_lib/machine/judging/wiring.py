@@ -42,7 +42,7 @@ def topology(matrix: TopoMatrix, fabric: Fabric | None, others: tuple[TopoMatrix
         if gpus:
             notes.append(_("row for {rows} missing").format(rows=", ".join(gpus)))
         if len(gpus) < len(matrix.missing_rows):
-            notes.append(_("rows of {n} network cards missing").format(n=len(matrix.missing_rows) - len(gpus)))
+            notes.append(_("rows of network cards missing: {n}").format(n=len(matrix.missing_rows) - len(gpus)))
     far = _far(matrix)
     if far:
         notes.append(
@@ -98,11 +98,11 @@ def _described(matrix: TopoMatrix, fabric: Fabric) -> list[str]:
     most = int(links.max(initial=0))
     texts = {
         "switch": _("{g} GPUs behind a switch: {k} NVLinks from each, all-to-all"),
-        "mesh": _("{g} GPUs joined pair by pair, {k} NVLinks a pair, no switch"),
-        "every pair": _("{g} GPUs joined pair by pair, up to {k} NVLinks a pair, no switch"),
+        "mesh": _("{g} GPUs joined pair by pair, {k} × NVLink a pair, no switch"),
+        "every pair": _("{g} GPUs joined pair by pair, up to {k} × NVLink a pair, no switch"),
         "some": _("two of {g} GPUs joined by {k} NVLinks; the others meet over PCIe and the CPU"),
-        "partial mesh": _("{g} GPUs in a partial mesh of up to {k} NVLinks a pair: not all-to-all"),
-        "islands": _("{g} GPUs in separate NVLink islands of up to {k} links a pair"),
+        "partial mesh": _("{g} GPUs in a partial mesh of up to {k} × NVLink a pair: not all-to-all"),
+        "islands": _("{g} GPUs in separate NVLink islands of up to {k} × NVLink a pair"),
         "pair": _("two GPUs joined by {k} NVLinks"),
         "pcie": _("{g} GPUs without NVLink: they meet over PCIe and the CPU"),
         "single": _("one GPU: no links to other GPUs"),

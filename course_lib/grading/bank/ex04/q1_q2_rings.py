@@ -47,7 +47,7 @@ def _own_ring(op: str) -> Callable[..., str]:
                 "it keeps its promise, but a rank of a ring sends to one neighbour only, all in the same direction."
             )
         if answer.repeats != n_ranks - 1:
-            return _("it takes {a} steps; this ring takes {b}.").format(a=answer.repeats, b=n_ranks - 1)
+            return _("its number of steps is {a}; that of this ring is {b}.").format(a=answer.repeats, b=n_ranks - 1)
         if answer.sent_B(1.0).max() > (n_ranks - 1) / n_ranks * (1 + 1e-9):
             return _("it keeps its promise, but the busiest rank sends {a} of the message; {b} is enough.").format(
                 a=f"{answer.sent_B(1.0).max():.4g}", b=f"{(n_ranks - 1) / n_ranks:.4g}"

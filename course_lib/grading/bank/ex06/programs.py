@@ -86,12 +86,12 @@ def accept_sums(reference: Callable, names: tuple[str, ...], sums: int) -> Calla
                         name=name, r=rank, d=f"{np.abs(np.asarray(given) - due).max():.3g}"
                     )
         if answer["others"]:
-            return _("the result is right, but {n} other communications took place; all-reduces are enough.").format(
-                n=answer["others"]
-            )
+            return _(
+                "the result is right, but other communications took place, too: {n}; all-reduces are enough."
+            ).format(n=answer["others"])
         # fewer are right as well: who has both parts at hand may send them as one message
         if answer["all_reduces"] > right["all_reduces"]:
-            return _("the result is right, but {n} all-reduces took place; {k} are enough.").format(
+            return _("the result is right, but the number of all-reduces is {n}, and {k} would do.").format(
                 n=answer["all_reduces"], k=sums
             )
         return ""

@@ -45,7 +45,7 @@ def _order_cases(rng: np.random.Generator) -> list[Case]:
 
 def _accept_order(answer: object, p: int, m: int) -> str:
     if sum(len(stage) for stage in answer) > MOST_WORK:
-        return _("it has {n} pieces of work; {p} stages and {m} micro-batches need {need}.").format(
+        return _("it has {n} pieces of work; {p} × {m} (stages × micro-batches) need {need}.").format(
             n=sum(len(stage) for stage in answer), p=p, m=m, need=2 * p * m
         )
     found = review(answer, p, m)
