@@ -195,13 +195,20 @@ class Watched:
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.on("request", lambda request: self._asked(request.url))
         self.page.on("websocket", lambda socket: self._asked(socket.url))
-        self.page.on("console", lambda m: self._error(m.text) if m.type == "error" else None)
+        self.page.on("console", lambda m: self._error(f"{m.text} {m.location['url']}") if m.type == "error" else None)
+        self.page.on("response", lambda r: self._answered(r) if r.status >= 500 else None)
         self.page.on("pageerror", lambda e: self._error(str(e)))
 
     def _error(self, text: str) -> None:
         # the site's builder leaves an extension for pages without a server, which a Lab with one cannot load
         if "@jupyterlite/" not in text:
             self.errors.append(text[:300])
+
+    def _answered(self, response) -> None:
+        log = (self.lab.home / "lab.log").read_text(encoding="utf-8")
+        self.errors.append(
+            f"{response.request.method} {response.url}: {response.status}; the server's last lines:\n{log[-3000:]}"
+        )
 
     def _asked(self, url: str) -> None:
         place = f"127.0.0.1:{self.lab.port}/"
