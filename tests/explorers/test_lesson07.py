@@ -9,6 +9,7 @@ from course_lib.figures.show import meta_of
 from course_lib.plan import transformer
 from course_lib.plan.footprint import Plan, footprint
 from course_lib.plan.pipeline import bubble_formula, in_flight
+from course_lib.plan.review import review
 from course_lib.plan.traffic import handoff_price, handoffs, timeline
 from tests.notebooks.lessons import ROOT, read, source
 
@@ -118,3 +119,16 @@ def test_the_embedding_of_the_measured_model_has_one_and_a_half_times_the_weight
     text = "".join(map(source, read(ROOT / "notebooks" / "07_a_pipeline_of_blocks.ipynb")["cells"]))
     assert "vocabulary of 250,000 the embedding has one and a half times the weights of a layer" in text
     assert round(shape.vocab, -4) == 250_000
+
+
+def test_what_the_lesson_asks_to_break_is_answered_as_it_says():
+    good = ["F0 F1 F2 B0 F3 B1 B2 B3", "F0 F1 B0 F2 B1 F3 B2 B3", "F0 B0 F1 B1 F2 B2 F3 B3"]
+    assert review(good, 3, 4).accepted
+    circle = review(["F0 B0 F1 F2 B1 F3 B2 B3", *good[1:]], 3, 4)
+    assert "stops for good" in circle.reason
+    assert "stage 0 waits" in circle.reason
+    slow = review([good[0], good[1].replace("F0 F1", "F1 F0"), good[2]], 3, 4)
+    assert "It runs, but" in slow.reason
+    assert "never does B3" in review([good[0].removesuffix(" B3"), *good[1:]], 3, 4).reason
+    text = "".join(map(source, read(ROOT / "notebooks" / "07_a_pipeline_of_blocks.ipynb")["cells"]))
+    assert "Exchange F0 and F1 on stage 1 only; leave one out; let stage 0 take B0 before F1." in text
