@@ -65,7 +65,7 @@ def test_a_right_result_with_a_needless_sum_is_told_how_many_are_enough():
 
     found = verdict("06.q1", thrice)
     assert (found.state, found.points) == (NOT_YET, 0)
-    assert "2 are enough" in " ".join(found.sentences)
+    assert "2 would do" in " ".join(found.sentences)
 
 
 def test_a_setting_is_not_shown_as_a_call_of_the_program():
