@@ -53,7 +53,7 @@ def prove(schedule: Schedule) -> Proof:
 
     >>> from course_lib.comm import ring
     >>> print(prove(ring.all_reduce(4)).sentence)
-    Proved: all_reduce on 4 ranks, 24 transfers in 6 repeats; every rank ends with what it should.
+    Proved: all_reduce on 4 ranks (transfers 24, repeats 6); every rank ends with what it should.
     >>> twice = Schedule.from_transfers("reduce", 2, 1, [[(1, 0, 0, "add")], [(1, 0, 0, "add")]])
     >>> print(prove(twice).sentence)
     Rank 0 ends with a wrong chunk 0: the part of rank 1 is in it 2 times. It was added once too often in step 1, transfer 0.

@@ -99,7 +99,7 @@ def interleaved(p: int, m: int, v: int) -> Order:
     >>> interleaved(4, 6, 2)
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: 6 micro-batches are no multiple of 4 stages, which the interleaved order needs. The nearest: 4 or 8.
+    course_lib.base.errors.CourseError: The number of micro-batches, 6, is no multiple of 4 stages, which the interleaved order needs. The nearest: 4 or 8.
     """
     p, m, v = _sizes(p, m, v)
     whole_rounds(p, m)
