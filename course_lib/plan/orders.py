@@ -84,7 +84,7 @@ def whole_rounds(p: int, m: int) -> None:
         choices = _("{a} or {b}").format(a=low, b=low + p) if low else str(p)
         raise CourseError(
             _(
-                "The number of micro-batches, {m}, is no multiple of {p} stages, which the interleaved order needs. The nearest: {choices}."
+                "The interleaved order needs micro-batches in multiples of {p} stages, not {m}. The nearest: {choices}."
             ).format(p=p, m=m, choices=choices)
         )
 
@@ -99,7 +99,7 @@ def interleaved(p: int, m: int, v: int) -> Order:
     >>> interleaved(4, 6, 2)
     Traceback (most recent call last):
     ...
-    course_lib.base.errors.CourseError: The number of micro-batches, 6, is no multiple of 4 stages, which the interleaved order needs. The nearest: 4 or 8.
+    course_lib.base.errors.CourseError: The interleaved order needs micro-batches in multiples of 4 stages, not 6. The nearest: 4 or 8.
     """
     p, m, v = _sizes(p, m, v)
     whole_rounds(p, m)
