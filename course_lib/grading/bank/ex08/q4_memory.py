@@ -54,7 +54,7 @@ q4 = Question(
             ),
         ),
         Misconception(
-            "one stage late",
+            "one stage ahead",
             _state(lambda stage, n: (4 + 12 / n, 2 + 14 / n, 16 / n, 16 / n)[stage]),
             _("You are one stage ahead: stage 0 shares out nothing."),
         ),

@@ -142,7 +142,7 @@ q1 = Question(
         Misconception(
             "the first that falls below",
             _wrong_scaling(largest=lambda n_gpus, kept: next((n for n in n_gpus if n not in kept), n_gpus[-1])),
-            _("You return the first number of GPUs that falls below. Asked is the largest that keeps it."),
+            _("You return the first number of GPUs that falls below. The largest that keeps it was asked for."),
         ),
         Misconception(
             "less than nothing shows",

@@ -101,7 +101,9 @@ q1 = Question(
         Misconception(
             "saving counted in",
             _rule(lambda d, m: checkpoints.best_s(d, m) + d),
-            _("You count the saving in: Daly's rule ends with − save. Asked is the training between two checkpoints."),
+            _(
+                "You count the saving in: Daly's rule ends with − save. The training between two checkpoints was asked for."
+            ),
             recognise=_saving_counted_in,
         ),
         Misconception(

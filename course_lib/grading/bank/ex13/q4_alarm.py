@@ -207,7 +207,7 @@ q4 = Question(
         Misconception(
             "found within a day",
             _said(detection=lambda right, given: 1 - (1 - right["detection"]) ** given["readings_per_day"]),
-            _("Your detection is that of a whole day. Asked is one reading of a sick link."),
+            _("Your detection is that of a whole day. That of one reading was asked for."),
         ),
     ),
 )
