@@ -63,7 +63,7 @@ def folder(tmp_path):
     skip = shutil.ignore_patterns("__pycache__", "fixtures", "*.mo")
     for name in NEEDED:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
-    for path in ("pyproject.toml", "nbgrader_config.py"):
+    for path in ("pyproject.toml", "nbgrader_config.py", "README.md"):
         shutil.copy(ROOT / path, tmp_path)
     return tmp_path
 
