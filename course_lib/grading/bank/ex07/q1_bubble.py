@@ -112,6 +112,13 @@ q1 = Question(
             _("You multiply the bubble by v. Chunks shorten what fills the pipeline: divide."),
         ),
         Misconception(
+            "every chunk a stage to fill",
+            _bubbles(lambda p, m, v: (v * p - 1) / (v * m), lambda p, m, v: (v * p - 1) / (v * m + v * p - 1)),
+            _(
+                "You let v·p pieces fill the pipeline. It is full when the last GPU has its first piece, after p − 1 others."
+            ),
+        ),
+        Misconception(
             "stages for micro-batches",
             _bubbles(lambda p, m, v: (m - 1) / (v * p), lambda p, m, v: (m - 1) / (v * p + m - 1)),
             _(
