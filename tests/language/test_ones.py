@@ -23,7 +23,9 @@ from course_lib.plan.review import review
 from course_lib.plan.steptime import step
 from course_lib.timing import system, tuning
 
-PLURAL = re.compile(r"(?<![\w.,-])(?<!of )(?<!GPU )(?<!rank )(?<!× )1 (?!is |was |has |as |µs |ms |needs )(?:other |legal )?[a-z-]{3,}s\b")
+PLURAL = re.compile(
+    r"(?<![\w.,-])(?<!of )(?<!GPU )(?<!rank )(?<!× )1 (?!is |was |has |as |µs |ms |needs )(?:other |legal )?[a-z-]{3,}s\b"
+)
 
 
 ALONE = replace(system.load("dgx-h100"), hosts=1)
