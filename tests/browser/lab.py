@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -195,20 +196,20 @@ class Watched:
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.on("request", lambda request: self._asked(request.url))
         self.page.on("websocket", lambda socket: self._asked(socket.url))
-        self.page.on("console", lambda m: self._error(f"{m.text} {m.location['url']}") if m.type == "error" else None)
-        self.page.on("response", lambda r: self._answered(r) if r.status >= 500 else None)
+        self.page.on("console", lambda m: self._error(m.text, m.location["url"]) if m.type == "error" else None)
+        self.page.on(
+            "response", lambda r: self._error(f"{r.request.method} {r.status}", r.url) if r.status >= 500 else None
+        )
         self.page.on("pageerror", lambda e: self._error(str(e)))
 
-    def _error(self, text: str) -> None:
-        # the site's builder leaves an extension for pages without a server, which a Lab with one cannot load
-        if "@jupyterlite/" not in text:
-            self.errors.append(text[:300])
-
-    def _answered(self, response) -> None:
+    def _error(self, text: str, url: str = "") -> None:
         log = (self.lab.home / "lab.log").read_text(encoding="utf-8")
-        self.errors.append(
-            f"{response.request.method} {response.url}: {response.status}; the server's last lines:\n{log[-3000:]}"
-        )
+        # the site's builder leaves an extension for pages without a server, which a Lab with one cannot load
+        built = "@jupyterlite/" in text
+        # in the moment in which a kernel starts the server cannot list kernels (jupyter/notebook#5345); the page asks again
+        starting = urlsplit(url).path == "/api/kernels" and "The 'last_activity' trait" in log
+        if not built and not starting:
+            self.errors.append(f"{text[:300]} {url}" + (f"\n{log[-3000:]}" if "500" in text else ""))
 
     def _asked(self, url: str) -> None:
         place = f"127.0.0.1:{self.lab.port}/"

@@ -235,3 +235,39 @@ def test_a_prediction_typed_and_entered_is_kept(watch, lab):
     assert box.is_disabled()
     assert '"99.p1"' in (lab.home / "notes" / "predictions.jsonl").read_text(encoding="utf-8")
     clean(page)
+
+
+START = """async () => {
+  const asked = {path: 'beside', name: 'beside', type: 'console', kernel: {name: 'python3'}};
+  const seen = new Set();
+  for (let i = 0; i < 40 && !seen.has(500); i++) {
+    let starting = true;
+    const body = JSON.stringify({...asked, path: `beside${i}`});
+    const started = fetch('/api/sessions', {method: 'POST', body}).then(() => { starting = false; });
+    while (starting) seen.add((await fetch('/api/kernels')).status);
+    await started;
+  }
+  return [...seen]; }"""
+
+
+def test_a_server_asked_for_kernels_while_one_starts_is_no_fault(watch, lab):
+    page = watch(lab.write("starting.ipynb", ["1"]))
+    assert 500 in page.page.evaluate(START), (
+        "Jupyter Server lists kernels that start: lab.py need not forgive it any more"
+    )
+    clean(page)
+
+
+def test_any_other_answer_of_500_is_a_fault_with_its_address(watch, lab):
+    page = watch(lab.write("broken.ipynb", ["1"]))
+    broken = lab.home / "settings" / "@jupyterlab" / "codemirror-extension" / "plugin.jupyterlab-settings"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{ no settings", encoding="utf-8")
+    at = "/lab/api/settings/@jupyterlab/codemirror-extension:plugin"
+    try:
+        with page.page.expect_response(lambda response: response.status == 500):
+            page.page.evaluate("at => fetch(at).then(answer => answer.status)", at)
+    finally:
+        broken.unlink()
+    assert at in page.errors[0]
+    assert "Failed loading settings" in page.errors[0]
