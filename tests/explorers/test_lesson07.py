@@ -24,7 +24,7 @@ def test_every_combination_draws_or_says_what_does_not_fit(explorer):
         explorer.reset()
         explorer.set(schedule=schedule, p=p, m=m)
         if schedule == "interleaved" and m % p:
-            assert "no multiple" in explorer.message
+            assert "in multiples of" in explorer.message
             assert explorer.stale
             continue
         assert (explorer.message, explorer.stale) == ("", False)

@@ -110,7 +110,7 @@ def test_whatever_does_not_divide_names_the_nearest():
         data_of(1000, 8, 8)
     with pytest.raises(CourseError, match="no network"):
         spans(Layout(data=16), _alone())
-    with pytest.raises(CourseError, match="2240 in all"):
+    with pytest.raises(CourseError, match="at most 2240"):
         spans(Layout(data=4096), "polaris")
     for bad in ("tp-tp", "tp-qq", "", 3):
         with pytest.raises(CourseError):

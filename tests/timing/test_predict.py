@@ -93,7 +93,7 @@ def test_sizes_that_are_none_are_refused_in_words(bad):
         ({"protocol": "LL127"}, "LL128"),
         ({"n_hosts": 1, "n_ranks": 9}, "at least 2 hosts"),
         ({"n_hosts": 9}, "without a rank"),
-        ({"system": "polaris", "n_ranks": 2244}, "560 hosts"),
+        ({"system": "polaris", "n_ranks": 2244}, "560 × 4 GPUs"),
         ({"algorithm": "hierarchical-ring"}, "two domains"),
         ({"system": "dgx-a100", "algorithm": "nvls"}, "do not add"),
         ({"op": "alltoall", "protocol": "LL128"}, "does not run with LL128"),
