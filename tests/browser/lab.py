@@ -261,13 +261,13 @@ def commit_guess(watched: Watched, explorer) -> None:
     if box.count() and box.first.is_enabled():
         box.first.fill("10")
         explorer.locator(".ic-guess button").first.click()
-        watched.page.wait_for_timeout(400)
+        opened = "e => !e.querySelector('.ic-guess input:enabled, .ic-controls [disabled]')"
+        watched.page.wait_for_function(opened, arg=explorer.element_handle())
 
 
 def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[str]:
     """Move every control of every explorer over its range; return what went wrong, in words (an empty list is a pass)."""
     wrong: list[str] = []
-    page = watched.page
     for number, explorer in enumerate(visible_explorers(watched), 1):
         explorer.scroll_into_view_if_needed()
         commit_guess(watched, explorer)
@@ -294,7 +294,6 @@ def drive_every_control(watched: Watched, *, must_change: bool = True) -> list[s
             wrong.append(
                 f"explorer {number}: a message is left after reset: {explorer.locator('.ic-message').first.inner_text()}"
             )
-        page.wait_for_timeout(50)
     wrong += [f"error in an output: {text[:300]}" for text in watched.outputs_with_errors()]
     return wrong
 
